@@ -1,0 +1,117 @@
+"""Validated settings. All are frozen: what was checked once stays checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from engine.errors import OptionError
+
+DrafterName = Literal["none", "mtp", "ngram", "mtp+ngram"]
+LengthPolicyName = Literal["fixed", "adaptive", "cost-aware"]
+
+MAX_DRAFT_TOKENS = 14
+"""A verification pass has one row more than drafts, and decode kernels are exact up to 15 rows."""
+
+
+def _require(ok: bool, setting: str, value: object, expected: str) -> None:
+    if not ok:
+        raise OptionError(f"{setting} is {value}, but it must be {expected}.")
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingOptions:
+    """How the next token is chosen from the logits. `temperature` 0 is greedy."""
+
+    temperature: float = 0.0
+    top_k: int = 0
+    """Keep the k most likely tokens; 0 keeps all."""
+    top_p: float = 1.0
+    """Keep the smallest set of most likely tokens whose probability reaches top_p."""
+    min_p: float = 0.0
+    """Drop tokens less likely than min_p times the most likely one."""
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    logit_bias: Mapping[int, float] = field(default_factory=dict)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _require(math.isfinite(self.temperature) and 0 <= self.temperature <= 100, "temperature", self.temperature, "0…100")
+        _require(self.top_k >= 0, "top-k", self.top_k, "0 (off) or more")
+        _require(0 < self.top_p <= 1, "top-p", self.top_p, "above 0 and at most 1")
+        _require(0 <= self.min_p < 1, "min-p", self.min_p, "0 or more and below 1")
+        _require(
+            math.isfinite(self.repetition_penalty) and self.repetition_penalty > 0,
+            "repetition penalty", self.repetition_penalty, "above 0",
+        )
+        for name in ("presence_penalty", "frequency_penalty"):
+            value = getattr(self, name)
+            _require(math.isfinite(value) and -10 <= value <= 10, name.replace("_", " "), value, "-10…10")
+        _require(all(math.isfinite(v) for v in self.logit_bias.values()), "logit bias", self.logit_bias, "finite")
+        _require(0 <= self.seed < 2**63, "seed", self.seed, "0 or more and below 2^63")
+
+    @property
+    def greedy(self) -> bool:
+        return self.temperature == 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DraftOptions:
+    """What drafts, how many tokens a round, and who decides the number."""
+
+    drafter: DrafterName = "mtp"
+    tokens: int = 3
+    """Draft tokens a round: exactly so for `fixed`, the starting point for the other policies; 0 is plain decoding."""
+    length: LengthPolicyName = "fixed"
+
+    def __post_init__(self) -> None:
+        _require(self.drafter in get_args(DrafterName), "drafter", self.drafter, " | ".join(get_args(DrafterName)))
+        _require(0 <= self.tokens <= MAX_DRAFT_TOKENS, "draft tokens", self.tokens, f"0…{MAX_DRAFT_TOKENS}")
+        _require(
+            self.length in get_args(LengthPolicyName), "draft length", self.length, " | ".join(get_args(LengthPolicyName))
+        )
+
+    @property
+    def enabled(self) -> bool:
+        return self.drafter != "none" and self.tokens > 0
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateOptions:
+    """Everything that decides one reply."""
+
+    sampling: SamplingOptions = SamplingOptions()
+    draft: DraftOptions = DraftOptions()
+    max_new_tokens: int = 512
+    stop_strings: tuple[str, ...] = ()
+    ignore_eos: bool = False
+    """Go on past end tokens (benchmarks)."""
+    thinking: bool | None = None
+    """The template's `enable_thinking`; None leaves it to the template."""
+    top_alternatives: int = 0
+    """How many alternatives of model and drafter each token's record carries."""
+
+    def __post_init__(self) -> None:
+        _require(self.max_new_tokens >= 1, "max new tokens", self.max_new_tokens, "1 or more")
+        _require(all(self.stop_strings), "stop strings", self.stop_strings, "not empty")
+        _require(0 <= self.top_alternatives <= 20, "top alternatives", self.top_alternatives, "0…20")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """How a checkpoint is opened."""
+
+    threads: int | None = None
+    """Compute threads; None takes the physical cores."""
+    context: int | None = None
+    """Most positions a session may use; None takes the checkpoint's own limit."""
+    memory_budget: int | None = None
+    """Bytes for weights; None keeps everything in memory."""
+
+    def __post_init__(self) -> None:
+        _require(self.threads is None or 1 <= self.threads <= 256, "threads", self.threads, "1…256")
+        _require(self.context is None or self.context >= 16, "context", self.context, "16 or more")
+        _require(self.memory_budget is None or self.memory_budget > 0, "memory budget", self.memory_budget, "above 0")
