@@ -1,0 +1,49 @@
+# make run     the window on the demo checkpoint (without a display: the same job on the terminal)
+# make test    style, types and the whole test suite, headless
+# make help    all targets
+# PYTHON=/path/to/python3 chooses the Python that .venv is made with.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev run test lint format types unit slow clean distclean
+
+PY := .venv/bin/python
+export PYTHON
+
+help: ## what can be made
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup:
+	@sh packaging/setup.sh
+
+setup-dev:
+	@sh packaging/setup.sh --dev
+
+run: setup ## open the window on the demo checkpoint
+	@$(PY) packaging/run.py
+
+test: lint types unit ## style, types and the whole test suite, headless
+
+lint: setup-dev ## style and formatting
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+format: setup-dev ## bring the code into the project's format
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+types: setup-dev ## static types
+	$(PY) -m mypy
+
+unit: setup-dev ## the test suite
+	QT_QPA_PLATFORM=offscreen $(PY) -m pytest -q
+
+slow: setup-dev ## the test suite with the tests that take minutes
+	QT_QPA_PLATFORM=offscreen $(PY) -m pytest -q --run-slow
+
+clean: ## remove caches and build products
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
+	find . -path ./.venv -prune -o -name __pycache__ -type d -print | xargs rm -rf
+
+distclean: clean ## remove .venv too
+	rm -rf .venv
