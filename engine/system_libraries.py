@@ -68,7 +68,7 @@ _FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.fonts", "~/.l
 
 
 def missing(libraries: tuple[SystemLibrary, ...]) -> tuple[SystemLibrary, ...]:
-    """Those of `libraries` that the loader cannot load here. Only Linux is looked at: elsewhere Qt brings what it needs."""
+    """Those of `libraries` that cannot be loaded here. Only Linux is looked at: elsewhere Qt brings what it needs."""
     if not sys.platform.startswith("linux"):
         return ()
     return tuple(library for library in libraries if not _loads(library.soname))

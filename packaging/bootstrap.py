@@ -101,7 +101,8 @@ def missing_packages(libraries: ModuleType) -> tuple[str, ...]:
 def system_libraries() -> ModuleType:
     """The engine's own table, loaded as a lone file because the engine's dependencies are not installed yet."""
     spec = importlib.util.spec_from_file_location("system_libraries", ROOT / "engine" / "system_libraries.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up there
     spec.loader.exec_module(module)
@@ -173,7 +174,7 @@ def pip(*arguments: str) -> None:
     command = [venv_python(), "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input", *arguments]
     if subprocess.run(command, stdin=subprocess.DEVNULL, cwd=ROOT, check=False).returncode != 0:
         raise SetupError(
-            f"pip could not install {arguments[-1]}; the lines above say why (is there a network route to a package index?)."
+            f"pip could not install {arguments[-1]}; the lines above say why (is a package index within reach?)."
         )
 
 
