@@ -1,0 +1,1 @@
+"""Slow and obvious versions of every kernel, in NumPy and float64 where it helps: the oracles of the tests."""
