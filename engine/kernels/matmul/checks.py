@@ -1,0 +1,46 @@
+"""Whether the arguments of a product fit one another: compiled code would read beyond an array without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.kernels.formats import row_bytes
+from engine.kernels.matrix import Matrix
+
+Floats = npt.NDArray[np.float32]
+
+
+def check_arguments(matrices: Sequence[Matrix], x: Floats, outs: Sequence[Floats]) -> None:
+    """Raises ValueError when shapes, types or the number of bytes of a product do not fit."""
+    if len(matrices) != len(outs):
+        raise ValueError(f"{len(matrices)} matrices have {len(outs)} outputs")
+    _check_array("the input", x)
+    for matrix, out in zip(matrices, outs, strict=True):
+        _check_array("the output", out)
+        if x.shape[1] != matrix.cols:
+            raise ValueError(f"the input has {x.shape[1]} columns, the {matrix.format} matrix {matrix.cols}")
+        if out.shape != (x.shape[0], matrix.rows):
+            raise ValueError(f"the output is {out.shape}, not {(x.shape[0], matrix.rows)}")
+        check_matrix(matrix)
+
+
+def _check_array(name: str, array: Floats) -> None:
+    if array.dtype != np.float32 or array.ndim != 2 or not array.flags.c_contiguous:
+        raise ValueError(f"{name} must be a C-contiguous float32 matrix, not {array.dtype} {array.shape}")
+
+
+def check_matrix(matrix: Matrix) -> None:
+    """Raises ValueError when the bytes of a matrix (or its scales) are not as many as its shape says."""
+    expected = matrix.rows * row_bytes(matrix.format, matrix.cols)
+    if matrix.data.size != expected:
+        raise ValueError(
+            f"a {matrix.format} matrix of {matrix.rows} × {matrix.cols} has {expected} bytes, not {matrix.data.size}"
+        )
+    if matrix.format == "F8_E4M3":
+        blocks = -(-matrix.rows // 128), -(-matrix.cols // 128)
+        if matrix.scale is None or matrix.scale.shape != blocks:
+            found = None if matrix.scale is None else matrix.scale.shape
+            raise ValueError(f"an F8_E4M3 matrix of {matrix.rows} × {matrix.cols} needs scales {blocks}, not {found}")

@@ -1,0 +1,118 @@
+"""Weights whose elements stand for themselves (F32, BF16, F16, FP8) times float32 activations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.kernels.matmul.decoder import Decoder
+from engine.kernels.matmul.dot import LANES, Dot
+from engine.kernels.simd import (
+    F32,
+    I8,
+    I16,
+    I32,
+    Builder,
+    Value,
+    filled,
+    fma,
+    half_to_float,
+    has,
+    load,
+    offset,
+    reinterpret,
+    splat,
+    vector,
+)
+
+STEP = 64
+"""columns a step; activations are padded with zeros to whole steps"""
+
+
+def load_f32(b: Builder, address: Value) -> list[Value]:
+    """64 float32 weights in their order."""
+    return [load(b, offset(b, address, 64 * i), vector(F32, LANES)) for i in range(STEP // LANES)]
+
+
+def load_f16(b: Builder, address: Value) -> list[Value]:
+    """64 half-precision weights in their order."""
+    return [half_to_float(b, load(b, offset(b, address, 32 * i), vector(I16, LANES))) for i in range(STEP // LANES)]
+
+
+def load_bf16(b: Builder, address: Value) -> list[Value]:
+    """64 bfloat16 weights in their order."""
+    vectors = []
+    for i in range(STEP // LANES):
+        bits = b.zext(load(b, offset(b, address, 32 * i), vector(I16, LANES)), vector(I32, LANES))
+        vectors.append(reinterpret(b, b.shl(bits, filled(I32, LANES, 16)), F32, LANES))
+    return vectors
+
+
+def load_bf16_pairs(b: Builder, address: Value) -> list[Value]:
+    """64 bfloat16 weights as [16 even | 16 odd] of each 32: a pair is one 32-bit load away from its two floats."""
+    vectors = []
+    for i in range(STEP // 32):
+        pairs = load(b, offset(b, address, 64 * i), vector(I32, LANES))
+        even = b.shl(pairs, filled(I32, LANES, 16))
+        odd = b.and_(pairs, filled(I32, LANES, 0xFFFF0000))
+        vectors += [reinterpret(b, even, F32, LANES), reinterpret(b, odd, F32, LANES)]
+    return vectors
+
+
+def load_f8_e4m3(b: Builder, address: Value) -> list[Value]:
+    """64 FP8 weights (1 sign, 4 exponent, 3 mantissa bits, no infinity) in their order, not yet scaled."""
+    vectors = []
+    for i in range(STEP // LANES):
+        bits = b.zext(load(b, offset(b, address, LANES * i), vector(I8, LANES)), vector(I32, LANES))
+        magnitude = b.and_(bits, filled(I32, LANES, 0x7F))
+        shifted = reinterpret(b, b.shl(magnitude, filled(I32, LANES, 20)), F32, LANES)
+        value = reinterpret(b, b.fmul(shifted, filled(F32, LANES, 2.0**120)), I32, LANES)  # moves the exponent's bias
+        nan = b.icmp_unsigned("==", magnitude, filled(I32, LANES, 0x7F))
+        value = b.select(nan, filled(I32, LANES, 0x7FC00000), value)
+        sign = b.shl(b.and_(bits, filled(I32, LANES, 0x80)), filled(I32, LANES, 24))
+        vectors.append(reinterpret(b, b.or_(value, sign), F32, LANES))
+    return vectors
+
+
+def _scaled(b: Builder, values: list[Value], scale: Value) -> list[Value]:
+    factor = splat(b, load(b, scale, F32, 4), LANES)
+    return [b.fmul(value, factor) for value in values]
+
+
+def _decoder(
+    element_bytes: int, load_weights: Callable[[Builder, Value], list[Value]], scaled: bool = False
+) -> Decoder:
+    def emit(b: Builder, weights: Value, scale: Value) -> list[Value]:
+        values = load_weights(b, weights)
+        return _scaled(b, values, scale) if scaled else values
+
+    return Decoder(STEP, STEP * element_bytes, emit)
+
+
+FLOAT_DECODERS: dict[str, Decoder] = {
+    "F32": _decoder(4, load_f32),
+    "F16": _decoder(2, load_f16),
+    "BF16": _decoder(2, load_bf16),
+    "F8_E4M3": _decoder(1, load_f8_e4m3, scaled=True),
+}
+
+
+def float_dot(decoder: Decoder) -> Dot:
+    """The step that multiplies decoded weights with float32 activations in the same order of columns."""
+
+    def emit(
+        b: Builder, accumulators: list[Value], weights: Value, activations: list[Value], scale: Value
+    ) -> list[Value]:
+        totals = list(accumulators)
+        for i, value in enumerate(decoder.emit(b, weights, scale)):
+            for t, address in enumerate(activations):
+                x = load(b, offset(b, address, 4 * LANES * i), vector(F32, LANES), 4)
+                totals[t] = fma(b, value, x, totals[t])
+        return totals
+
+    wide = ((8, 1),) if has("avx512f") else ()
+    streams = (*wide, (4, 1), (2, 2), (1, 4))
+    return Dot(decoder.columns, decoder.weight_bytes, decoder.columns * 4, streams, emit)
+
+
+FLOAT_DOTS: dict[str, Dot] = {name: float_dot(decoder) for name, decoder in FLOAT_DECODERS.items()}
+FLOAT_DOTS["BF16"] = float_dot(_decoder(2, load_bf16_pairs))

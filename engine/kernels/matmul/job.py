@@ -1,0 +1,53 @@
+"""A job: the record of int64 fields that tells a compiled kernel which rows times which activations go where."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from numba import types
+from numba.extending import intrinsic
+
+from engine.kernels.simd import I64, Builder, Value, load, offset
+
+
+class Field(IntEnum):
+    """Position of a field in the record; addresses and strides are in bytes."""
+
+    KERNEL = 0
+    """address of the compiled kernel (fields, first weight row, end of weight rows)"""
+    CHUNKS = 1
+    CHUNK_ROWS = 2
+    ROWS = 3
+    """rows of the weight matrix"""
+    WEIGHTS = 4
+    ROW_BYTES = 5
+    STEPS = 6
+    """steps along a row, the last of which may be a tail"""
+    TAIL_BYTES = 7
+    """bytes of the last step that exist when it is not whole, else 0"""
+    ACTIVATIONS = 8
+    ACTIVATION_STRIDE = 9
+    COUNT = 10
+    """rows of activations"""
+    OUT = 11
+    OUT_STRIDE = 12
+    SCALE = 13
+    SCALE_STRIDE = 14
+
+
+JOB_FIELDS = 16
+
+
+def load_field(b: Builder, job: Value, field: Field) -> Value:
+    """The value of `field` of the record at address `job`."""
+    return load(b, offset(b, job, 8 * field), I64, 8)
+
+
+@intrinsic
+def read_field(_typing, job, field):  # type: ignore[no-untyped-def]
+    """The value of field number `field` of the record at address `job`."""
+
+    def generate(_context, builder, _signature, args):  # type: ignore[no-untyped-def]
+        return load(builder, builder.add(args[0], builder.mul(args[1], I64(8))), I64, 8)
+
+    return types.intp(types.intp, types.intp), generate
