@@ -1,0 +1,120 @@
+"""Opens checkpoints in the published layout: config.json and safetensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from engine.errors import CheckpointError
+from engine.files.bounded import read_json_object
+from engine.files.checkpoint import Checkpoint
+from engine.files.config import ModelConfig
+from engine.files.config_json import config_from_json
+from engine.files.conventions import Conventions, safetensors_conventions
+from engine.files.expected import check_tensors, expected_mtp, expected_trunk
+from engine.files.findings import Findings, listed
+from engine.files.folder import INDEX, SHARD, Gathered, folder_files, gather
+from engine.files.tensor_spec import TensorSpec
+from engine.files.tokenizer_source import folder_template, folder_tokenizer, generation_settings
+
+NO_MTP = "The checkpoint has no MTP layer: a sidecar can provide one, otherwise only n-gram drafts are possible."
+_EXTRAS = frozenset({"mtp.embed_tokens.weight", "mtp.lm_head.weight"})
+
+
+def open_folder(folder: Path, findings: Findings) -> Checkpoint:
+    """A folder with a config.json, and safetensors with or without an index."""
+    root = _config(folder)
+    config = config_from_json(root, generation_settings(folder, Findings()))
+    paths, table = folder_files(folder, findings)
+    return _assemble(folder, root, config, gather(paths, table, findings), findings)
+
+
+def open_single(path: Path, findings: Findings) -> Checkpoint:
+    """One .safetensors file with the config.json beside it; for a shard, the whole folder."""
+    if SHARD.search(path.name) or (path.parent / INDEX).is_file():
+        return open_folder(path.parent, findings)
+    root = _config(path.parent)
+    config = config_from_json(root, generation_settings(path.parent, Findings()))
+    return _assemble(path, root, config, gather([path], {}, findings), findings)
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    if path.is_file():
+        return read_json_object(path, 16 << 20)
+    ggufs = sorted(item.name for item in folder.glob("*.gguf"))
+    if ggufs:
+        raise CheckpointError(f"{folder.name} has no config.json, but GGUF files ({listed(ggufs)}); choose one of them.")
+    raise CheckpointError(f"{folder.name} has no config.json; choose the folder of a model.")
+
+
+def _assemble(path: Path, root: Mapping[str, Any], config: ModelConfig, gathered: Gathered, findings: Findings) -> Checkpoint:
+    folder = path if path.is_dir() else path.parent
+    tensors, notes = gathered.tensors, []
+    config = replace(config, tied=_tied(root, config, "lm_head.weight" in tensors, notes))
+    if config.tied:
+        tensors.pop("lm_head.weight", None)
+    config = replace(config, mtp_layers=_mtp_layers(config, tensors, notes))
+    conventions, mtp_conventions = _conventions(gathered, config, findings)
+    if gathered.complete:
+        _check(tensors, config, path.name, findings)
+    tokenizer = folder_tokenizer(folder, findings)
+    return Checkpoint(
+        path=path,
+        kind="safetensors",
+        name=folder.resolve().name if path.is_dir() else path.stem,
+        config=config,
+        conventions=conventions,
+        mtp_conventions=mtp_conventions,
+        tensors=tensors,
+        files=tuple(file.path for file in gathered.files),
+        tokenizer=tokenizer,
+        chat_template=folder_template(folder, tokenizer.settings, findings),
+        generation_config=generation_settings(folder, findings),
+        notes=tuple(notes),
+    )
+
+
+def _tied(root: Mapping[str, Any], config: ModelConfig, has_head: bool, notes: list[str]) -> bool:
+    """Is the embedding the head? The flag stands at the root, in text_config, or in both; if they disagree, the file decides."""
+    text = root.get("text_config", {})
+    flags = {table["tie_word_embeddings"] for table in (root, text) if table.get("tie_word_embeddings") is not None}
+    if len(flags) == 2:
+        return not has_head
+    if config.tied and has_head:
+        notes.append("config.json ties the head to the embedding: lm_head.weight in the file is not used.")
+    return config.tied
+
+
+def _mtp_layers(config: ModelConfig, tensors: dict[str, TensorSpec], notes: list[str]) -> int:
+    if "mtp.fc.weight" in tensors:
+        return 1
+    said = "config.json announces an MTP layer, but its tensors are not there. " if config.mtp_layers else ""
+    notes.append(said + NO_MTP)
+    return 0
+
+
+def _conventions(gathered: Gathered, config: ModelConfig, findings: Findings) -> tuple[Conventions, Conventions]:
+    """(trunk's, MTP layer's). An MTP layer in a file of its own may come from another export."""
+    trunk = {name: spec for name, spec in gathered.tensors.items() if not name.startswith("mtp.")}
+    try:
+        conventions = safetensors_conventions(trunk.values(), config.conv_kernel)
+    except CheckpointError as error:
+        findings.add(error)
+        return Conventions(), Conventions()
+    fc = gathered.tensors.get("mtp.fc.weight")
+    if fc is None or any(spec.file == fc.file for spec in trunk.values()):
+        return conventions, conventions
+    return conventions, safetensors_conventions((), config.conv_kernel, gathered.metadata(fc.file))
+
+
+def _check(tensors: dict[str, TensorSpec], config: ModelConfig, of: str, findings: Findings) -> None:
+    """Every tensor of the architecture must be there in its shape, and no other may be: what is not understood is not ignored."""
+    placed = check_tensors(expected_trunk(config, tensors), tensors, findings, of)
+    if config.mtp_layers:
+        placed |= check_tensors(expected_mtp(config, tensors), tensors, findings, of) | _EXTRAS
+    surplus = [spec.file_name for name, spec in tensors.items() if name not in placed]
+    if surplus:
+        findings.add(f"{of} has {len(surplus)} tensors that its architecture does not know: {listed(surplus)}.")
