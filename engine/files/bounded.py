@@ -32,7 +32,9 @@ class FileReader:
     def __enter__(self) -> FileReader:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._file.close()
 
     def read(self, offset: int, count: int) -> bytes:

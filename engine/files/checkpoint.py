@@ -62,7 +62,9 @@ class Checkpoint:
     @property
     def parameters(self) -> int:
         """Weights of text model and MTP layer; a tensor that serves twice counts once."""
-        unique = {(spec.file, spec.offset): spec for spec in self.tensors.values() if not spec.name.endswith(SCALE_SUFFIX)}
+        unique = {
+            (spec.file, spec.offset): spec for spec in self.tensors.values() if not spec.name.endswith(SCALE_SUFFIX)
+        }
         return sum(spec.elements for spec in unique.values())
 
     @property
@@ -102,7 +104,9 @@ def _survey(path: Path, findings: Findings) -> Checkpoint:
         return open_gguf(path, findings)
     if path.suffix == ".safetensors":
         return open_single(path, findings)
-    raise CheckpointError(f"{path.name} is no model: choose a folder with a config.json, a .safetensors or a .gguf file.")
+    raise CheckpointError(
+        f"{path.name} is no model: choose a folder with a config.json, a .safetensors or a .gguf file."
+    )
 
 
 def is_gguf(path: Path) -> bool:

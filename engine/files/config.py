@@ -103,7 +103,9 @@ class ModelConfig:
         if not 1 <= len(self.layers) <= LAYER_LIMIT:
             raise CheckpointError(f"{where} is damaged: {len(self.layers)} layers, it must be from 1 to {LAYER_LIMIT}.")
         if not 2 <= self.conv_kernel <= 64:
-            raise CheckpointError(f"{where} is damaged: a convolution kernel of {self.conv_kernel}, it must be from 2 to 64.")
+            raise CheckpointError(
+                f"{where} is damaged: a convolution kernel of {self.conv_kernel}, it must be from 2 to 64."
+            )
         for whole, part, what in (
             (self.heads, self.kv_heads, "attention heads by key/value heads"),
             (self.linear_v_heads, self.linear_k_heads, "linear value heads by linear key heads"),
@@ -112,13 +114,17 @@ class ModelConfig:
             if whole % part:
                 raise CheckpointError(f"{where} is damaged: {whole} {what} ({part}) does not divide evenly.")
         if self.rotary_dim > self.head_dim:
-            raise CheckpointError(f"{where} is damaged: {self.rotary_dim} rotary dimensions in heads of {self.head_dim}.")
+            raise CheckpointError(
+                f"{where} is damaged: {self.rotary_dim} rotary dimensions in heads of {self.head_dim}."
+            )
         if self.experts_per_token > self.experts:
             raise CheckpointError(f"{where} is damaged: {self.experts_per_token} of {self.experts} experts per token.")
         if not 0 < self.rms_eps < 1 or not 1 <= self.rope_theta < 1e15:
             raise CheckpointError(f"{where} is damaged: RMS epsilon {self.rms_eps}, rotary base {self.rope_theta}.")
         if self.mtp_layers > 1:
-            raise UnsupportedError(f"{where} asks for {self.mtp_layers} MTP layers; Draftscope runs models with one or none.")
+            raise UnsupportedError(
+                f"{where} asks for {self.mtp_layers} MTP layers; Draftscope runs models with one or none."
+            )
 
 
 def kinds_by_interval(layers: int, interval: int) -> tuple[LayerKind, ...]:

@@ -126,7 +126,9 @@ def _refuse_variants(text: Mapping[str, Any]) -> None:
     if text.get("attn_output_gate") is False:
         raise UnsupportedError(f"{WHERE} asks for attention without output gate, which Draftscope does not compute.")
     if text.get("mlp_only_layers"):
-        raise UnsupportedError(f"{WHERE} mixes dense and expert layers (mlp_only_layers), which Draftscope does not run.")
+        raise UnsupportedError(
+            f"{WHERE} mixes dense and expert layers (mlp_only_layers), which Draftscope does not run."
+        )
 
 
 def _rope(text: Mapping[str, Any], head_dim: int) -> tuple[int, float, tuple[int, ...] | None]:
@@ -136,16 +138,22 @@ def _rope(text: Mapping[str, Any], head_dim: int) -> tuple[int, float, tuple[int
         raise CheckpointError(f"{WHERE} is damaged: rope_parameters is not a table.")
     kind = nested.get("rope_type", nested.get("type", "default"))
     if kind not in ("default", "mrope"):
-        raise UnsupportedError(f"{WHERE} asks for rotary embedding of type {str(kind)[:40]!r}; Draftscope computes the default.")
+        raise UnsupportedError(
+            f"{WHERE} asks for rotary embedding of type {str(kind)[:40]!r}; Draftscope computes the default."
+        )
     reader = _Reader({**text, **nested})
     rotary = head_dim * reader.number("partial_rotary_factor", 0.25)
     if rotary != int(rotary):
         raise CheckpointError(f"{WHERE} is damaged: partial_rotary_factor gives {rotary} of {head_dim} dimensions.")
     sections = nested.get("mrope_section")
     if sections is not None and (
-        not isinstance(sections, list) or len(sections) != 3 or not all(type(part) is int and part >= 0 for part in sections)
+        not isinstance(sections, list)
+        or len(sections) != 3
+        or not all(type(part) is int and part >= 0 for part in sections)
     ):
-        raise CheckpointError(f"{WHERE} is damaged: mrope_section is {str(sections)[:80]}, it must be three whole numbers.")
+        raise CheckpointError(
+            f"{WHERE} is damaged: mrope_section is {str(sections)[:80]}, it must be three whole numbers."
+        )
     return int(rotary), reader.number("rope_theta"), tuple(sections) if sections else None
 
 
@@ -198,5 +206,7 @@ def _quantization(root: Mapping[str, Any], text: Mapping[str, Any]) -> str:
         )
     block = table.get("weight_block_size", [128, 128])
     if block != [128, 128]:
-        raise UnsupportedError(f"{WHERE} says that FP8 blocks are {str(block)[:40]}; Draftscope computes blocks of 128 × 128.")
+        raise UnsupportedError(
+            f"{WHERE} says that FP8 blocks are {str(block)[:40]}; Draftscope computes blocks of 128 × 128."
+        )
     return "fp8"

@@ -114,7 +114,9 @@ def _experts(layout: ExpertLayout, config: ModelConfig) -> Iterator[Expected]:
                 yield Expected(f"{layout.prefix}.{index}.{part}.weight", (shape,))
 
 
-def check_tensors(expected: Iterable[Expected], tensors: Mapping[str, TensorSpec], findings: Findings, of: str) -> set[str]:
+def check_tensors(
+    expected: Iterable[Expected], tensors: Mapping[str, TensorSpec], findings: Findings, of: str
+) -> set[str]:
     """Hold `tensors` against `expected`; faults go to `findings`, `of` names the whole ("model.safetensors").
 
     Returns the names of the tensors that have their place, scales included.
@@ -138,7 +140,9 @@ def check_tensors(expected: Iterable[Expected], tensors: Mapping[str, TensorSpec
     elif missing:
         findings.add(f"{len(missing)} tensors are missing from {of}: {listed(missing)}.")
     if unsupported:
-        findings.add(UnsupportedError(f"{of} has tensors in types that Draftscope cannot use there: {listed(unsupported)}."))
+        findings.add(
+            UnsupportedError(f"{of} has tensors in types that Draftscope cannot use there: {listed(unsupported)}.")
+        )
     return placed
 
 

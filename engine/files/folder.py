@@ -87,7 +87,9 @@ def _files_without_index(folder: Path, findings: Findings) -> list[Path]:
         return candidates
     if candidates:
         names = listed([path.name for path in candidates])
-        raise CheckpointError(f"{folder.name} has no {INDEX} that says which of its files to use ({names}); choose one of them.")
+        raise CheckpointError(
+            f"{folder.name} has no {INDEX} that says which of its files to use ({names}); choose one of them."
+        )
     raise CheckpointError(f"{folder.name} has a config.json but no .safetensors file; get the weights.")
 
 
@@ -95,14 +97,18 @@ def _complete_set(shards: list[Path], findings: Findings) -> list[Path]:
     """All shards of the one set they belong to; missing ones go to `findings`."""
     sets = {(SHARD.sub("", path.name), SHARD.search(path.name)[2]) for path in shards}  # type: ignore[index]
     if len(sets) > 1:
-        raise CheckpointError(f"{shards[0].parent.name} holds {len(sets)} sets of shards and no {INDEX}; keep one set in it.")
+        raise CheckpointError(
+            f"{shards[0].parent.name} holds {len(sets)} sets of shards and no {INDEX}; keep one set in it."
+        )
     ((stem, count),) = sets
     if int(count) > SHARD_LIMIT:
         raise CheckpointError(f"{shards[0].name} claims {int(count):,} shards, which is not plausible.")
     names = [f"{stem}-{number:05d}-of-{count}.safetensors" for number in range(1, int(count) + 1)]
     absent = [name for name in names if not (shards[0].parent / name).is_file()]
     if absent:
-        findings.add(f"{len(absent)} of {int(count)} shards are missing from {shards[0].parent.name}: {listed(absent)}.")
+        findings.add(
+            f"{len(absent)} of {int(count)} shards are missing from {shards[0].parent.name}: {listed(absent)}."
+        )
     return [shards[0].parent / name for name in names if name not in absent]
 
 

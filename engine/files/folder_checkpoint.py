@@ -46,11 +46,15 @@ def _config(folder: Path) -> dict[str, Any]:
         return read_json_object(path, 16 << 20)
     ggufs = sorted(item.name for item in folder.glob("*.gguf"))
     if ggufs:
-        raise CheckpointError(f"{folder.name} has no config.json, but GGUF files ({listed(ggufs)}); choose one of them.")
+        raise CheckpointError(
+            f"{folder.name} has no config.json, but GGUF files ({listed(ggufs)}); choose one of them."
+        )
     raise CheckpointError(f"{folder.name} has no config.json; choose the folder of a model.")
 
 
-def _assemble(path: Path, root: Mapping[str, Any], config: ModelConfig, gathered: Gathered, findings: Findings) -> Checkpoint:
+def _assemble(
+    path: Path, root: Mapping[str, Any], config: ModelConfig, gathered: Gathered, findings: Findings
+) -> Checkpoint:
     folder = path if path.is_dir() else path.parent
     tensors, notes = gathered.tensors, []
     config = replace(config, tied=_tied(root, config, "lm_head.weight" in tensors, notes))

@@ -18,9 +18,11 @@ from engine.files.tensor_spec import BLOCKS, TensorSpec, stored_bytes
 HEADER_LIMIT = 100_000_000
 """Bytes; the same as the format's reference implementation."""
 DIMENSION_LIMIT = 1 << 48
-FORMAT_OF_DTYPE = {
-    dtype: dtype for dtype in BLOCKS if BLOCKS[dtype][0] == 1 and not dtype.startswith("F8")
-} | {"F8_E4M3": "F8_E4M3", "F8_E4M3FN": "F8_E4M3", "F8_E5M2": "F8_E5M2"}
+FORMAT_OF_DTYPE = {dtype: dtype for dtype in BLOCKS if BLOCKS[dtype][0] == 1 and not dtype.startswith("F8")} | {
+    "F8_E4M3": "F8_E4M3",
+    "F8_E4M3FN": "F8_E4M3",
+    "F8_E5M2": "F8_E5M2",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,9 @@ def read_safetensors(path: Path, findings: Findings) -> SafetensorsFile:
 def _read_header(file: FileReader) -> tuple[dict[str, Any], int]:
     name = file.path.name
     if file.size < 8:
-        raise CheckpointError(f"{name} is incomplete: {file.size} bytes hold no safetensors header; get the file again.")
+        raise CheckpointError(
+            f"{name} is incomplete: {file.size} bytes hold no safetensors header; get the file again."
+        )
     length = int.from_bytes(file.read(0, 8), "little")
     if length > HEADER_LIMIT:
         raise CheckpointError(

@@ -16,7 +16,9 @@ _TEXT = re.compile(r"^(?:embed_tokens|layers|norm|lm_head|mtp|d2t)(?:\.|$)")
 _VISION = re.compile(r"^(?:visual|vision_tower|vision_model|multi_modal_projector|merger)\.")
 _HARMLESS = re.compile(r"(?:\.rotary_emb\.inv_freq|\.(?:input|k|v)_scale|(?:^|\.)t2d)$")
 _STORED = {".q8": "Q8_0", ".q4": "Q4_0"}
-_PACKED_EXPERTS = re.compile(r"\.mlp\.(?:switch_mlp|experts)\.(gate_up_proj|gate_proj|up_proj|down_proj)(?:\.weight)?(?=$|[._]|\.q[48])")
+_PACKED_EXPERTS = re.compile(
+    r"\.mlp\.(?:switch_mlp|experts)\.(gate_up_proj|gate_proj|up_proj|down_proj)(?:\.weight)?(?=$|[._]|\.q[48])"
+)
 
 
 def canonical_name(name: str) -> str | None:
