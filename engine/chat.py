@@ -1,0 +1,173 @@
+"""A chat: messages in, records out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from engine.cancel import CancelToken
+from engine.conversation import Conversation
+from engine.decoding.decoder import Decoder
+from engine.decoding.draft_length import LengthPolicy, length_policy
+from engine.decoding.records import Failed, Finished, PrefillProgress, Record, Stats, StopReason
+from engine.decoding.reply import ThinkTokens
+from engine.decoding.sampler import Sampler
+from engine.errors import Cancelled, ContextFullError, EngineError, OptionError
+from engine.options import DraftOptions, GenerateOptions
+from engine.text.incremental import Detokeniser
+
+if TYPE_CHECKING:
+    from engine.loading import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class ChatSession:
+    """One conversation with a model. What earlier turns left in the caches is reused as far as the new prompt agrees.
+
+    A session is used by one thread at a time. Its iterators must be run to their end, or closed, before the next call.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._conversation = Conversation(model)
+        self._policy: tuple[DraftOptions, LengthPolicy] | None = None
+
+    @property
+    def position(self) -> int:
+        """Tokens in the caches."""
+        return self._conversation.target.position
+
+    def reply(
+        self, messages: Sequence[Message], options: GenerateOptions, cancel: CancelToken | None = None
+    ) -> Iterator[Record]:
+        """Answer a conversation: `PrefillProgress` and `Round` records, then exactly one `Finished` or `Failed`.
+
+        Errors of the engine become `Failed`, never an exception; a cancelled reply ends in `Finished` with what was said.
+        """
+        try:
+            tokens, boundary = self._prompt(messages, options)
+        except EngineError as error:
+            yield Failed(str(error), type(error).__name__)
+            return
+        yield from self._generate(tokens, [boundary], options, cancel)
+
+    def complete(
+        self, tokens: Sequence[int], options: GenerateOptions, cancel: CancelToken | None = None
+    ) -> Iterator[Record]:
+        """The same for ready-made token ids."""
+        yield from self._generate(list(tokens), [], options, cancel)
+
+    def prompt_tokens(self, messages: Sequence[Message], options: GenerateOptions) -> list[int]:
+        """The token ids that `reply` would read.
+
+        Raises:
+            TemplateError: the chat template failed on these messages.
+            OptionError: there is nothing to answer.
+        """
+        return self._prompt(messages, options)[0]
+
+    def _prompt(self, messages: Sequence[Message], options: GenerateOptions) -> tuple[list[int], int]:
+        """Token ids, and where the turn boundary before the generation prompt lies."""
+        if not messages or not messages[-1].content.strip():
+            raise OptionError("The prompt is empty: write something first.")
+        template, encode = self._model.template, self._model.tokenizer.encode
+        plain = [dataclasses.asdict(m) for m in messages]
+        tokens = encode(template.render(plain, enable_thinking=options.thinking), special=True)
+        history = encode(
+            template.render(plain, add_generation_prompt=False, enable_thinking=options.thinking), special=True
+        )
+        # Later prompts repeat the history, but not always the generation prompt (its think block is often taken out).
+        boundary = len(history) if tokens[: len(history)] == history else 0
+        return tokens, boundary
+
+    def _generate(
+        self, tokens: list[int], boundaries: list[int], options: GenerateOptions, cancel: CancelToken | None
+    ) -> Iterator[Record]:
+        conversation = self._conversation
+        decoder: Decoder | None = None
+        progress = PrefillProgress(0, len(tokens))
+        try:
+            self._check(tokens)
+            drafter, note = conversation.choose_drafter(options.draft)
+            conversation.rewind(tokens)
+            for progress in conversation.read(tokens, boundaries, cancel):
+                yield progress
+            decoder = self._decoder(tokens, options)
+            yield from decoder.run(conversation.logits, cancel)
+            yield self._finished(decoder, progress, note)
+        except Cancelled:
+            stats = dataclasses.replace(_with_prefill(Stats(), progress), stop_reason="cancelled")
+            yield Finished((), "", stats)
+        except EngineError as error:
+            yield _failed(error, decoder, progress)
+        finally:
+            if decoder is not None:
+                conversation.settle(tokens, decoder.tokens)
+
+    def _check(self, tokens: Sequence[int]) -> None:
+        """Raise before anything is computed if this prompt cannot be answered."""
+        context, vocabulary = self._model.info.context, self._model.info.vocabulary
+        if not tokens:
+            raise OptionError("The prompt is empty: write something first.")
+        wrong = next((t for t in tokens if not 0 <= t < vocabulary), None)
+        if wrong is not None:
+            raise OptionError(f"Token {wrong} is outside the vocabulary of {vocabulary} ids.")
+        if len(tokens) >= context:
+            raise ContextFullError(
+                f"The prompt has {len(tokens)} tokens, but the context holds {context}, the reply included: shorten it"
+                " or start a new chat."
+            )
+
+    def _decoder(self, tokens: Sequence[int], options: GenerateOptions) -> Decoder:
+        model, conversation = self._model, self._conversation
+        drafter, _ = conversation.choose_drafter(options.draft)
+        think = model.think and ThinkTokens(model.think.open, model.think.close)
+        return Decoder(
+            conversation.target,
+            drafter,
+            Sampler(options.sampling, tokens, options.top_alternatives),
+            options,
+            model.end_tokens,
+            Detokeniser(model.tokenizer),
+            think=think,
+            thinking=model.think is not None and model.think.inside(tokens),
+            policy=self._length_policy(options.draft),
+            reads=model.reads,
+        )
+
+    def _length_policy(self, options: DraftOptions) -> LengthPolicy:
+        """The policy of the last reply if the settings are the same: it has learnt something."""
+        if self._policy is None or self._policy[0] != options:
+            self._policy = (options, length_policy(options))
+        return self._policy[1]
+
+    def _finished(self, decoder: Decoder, progress: PrefillProgress, note: str) -> Finished:
+        stats = _with_prefill(decoder.stats, progress)
+        return Finished(decoder.tokens, decoder.text, stats, (note,) if note else ())
+
+
+def _failed(error: EngineError, decoder: Decoder | None, progress: PrefillProgress) -> Failed:
+    """The error as a record, with what was said so far."""
+    tokens, text, stats = ((), "", Stats()) if decoder is None else (decoder.tokens, decoder.text, decoder.stats)
+    reason: StopReason = "failed"
+    stats = dataclasses.replace(_with_prefill(stats, progress), stop_reason=reason)
+    return Failed(str(error), type(error).__name__, tokens, text, stats)
+
+
+def _with_prefill(stats: Stats, progress: PrefillProgress) -> Stats:
+    return dataclasses.replace(
+        stats,
+        prompt_tokens=progress.total,
+        reused_tokens=progress.reused,
+        prefill_s=progress.seconds,
+        total_s=stats.total_s + progress.seconds,
+    )

@@ -1,0 +1,136 @@
+"""The multi-token-prediction layer: from a hidden state and the token that follows, a guess at the token after that.
+
+x = fc([norm(embed(x_{i+1})); norm(h_i)]) → full-attention decoder layer at position i → norm → head. The normed output is
+also the hidden state of the next recursion. Layout as published (`mtp.*`); the embedding half comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.cancel import CancelToken
+from engine.kernels.context import ComputeContext
+from engine.kernels.matmul import linear
+from engine.kernels.matrix import Matrix
+from engine.kernels.norm import rms_norm
+from engine.kernels.rope import rope_tables
+from engine.model.forward_pass import FloatArray, ForwardPass
+from engine.model.layer import DecoderLayer
+from engine.model.state import AttentionCache
+from engine.model.trunk import head_logits
+from engine.model.workspace import Workspace
+
+if TYPE_CHECKING:
+    from engine.files.config import ModelConfig
+    from engine.weights.protocols import WeightSource
+
+
+class MtpLayer:
+    """Weights and arithmetic of the MTP layer; keeps nothing of a conversation (that is `MtpSession`)."""
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        weights: WeightSource,
+        context: ComputeContext,
+        *,
+        draft_ids: npt.NDArray[np.int64] | None = None,
+        step_bytes: int = 0,
+    ) -> None:
+        self.config = config
+        self.draft_ids = draft_ids
+        self.step_bytes = step_bytes
+        self._weights = weights
+        self._context = context
+        self._workspace = Workspace()
+        self._head = "draft_head" if draft_ids is not None else "head"
+        self._norm_embedding = weights.vector("mtp.pre_fc_norm_embedding.weight")  # [H]
+        self._norm_hidden = weights.vector("mtp.pre_fc_norm_hidden.weight")  # [H]
+        self._norm = weights.vector("mtp.norm.weight")  # [H]
+        self._layer = DecoderLayer(config, weights, unit="mtp", prefix="mtp.layers.0.", kind="full")
+
+    def forward(
+        self,
+        cache: AttentionCache,
+        position: int,
+        hidden: FloatArray,
+        tokens: Sequence[int],
+        cancel: CancelToken | None = None,
+    ) -> FloatArray:
+        """Pair hidden [T, H] of positions `position`… with the tokens that follow them [T]; returns new outputs [T, H]."""
+        rows = len(tokens)
+        cos, sin = rope_tables(
+            np.arange(position, position + rows, dtype=np.int64), self.config.rotary_dim, self.config.rope_theta, None
+        )
+        run = ForwardPass(self._context, self._workspace, rows, position, cos, sin)
+        matrices = self._weights.acquire("mtp", cancel)
+        try:
+            residual = self._inputs(run, matrices, hidden, tokens)
+            self._layer.apply(run, matrices, residual, cache, cancel)
+        finally:
+            self._weights.release("mtp")
+        out = np.empty_like(residual)
+        rms_norm(residual, self._norm, np.float32(self.config.rms_eps), out)
+        return out
+
+    def _inputs(
+        self, run: ForwardPass, matrices: Mapping[str, Matrix], hidden: FloatArray, tokens: Sequence[int]
+    ) -> FloatArray:
+        """fc([norm(embedding); norm(hidden)]) [T, H]"""
+        width, eps = self.config.hidden_size, np.float32(self.config.rms_eps)
+        embedded, normed = run.array("embedded", width), run.array("half", width)
+        self._weights.embedding(np.asarray(tokens, np.int64), embedded)
+        pair = run.array("pair", 2 * width)
+        rms_norm(embedded, self._norm_embedding, eps, normed)
+        pair[:, :width] = normed
+        rms_norm(np.ascontiguousarray(hidden), self._norm_hidden, eps, normed)
+        pair[:, width:] = normed
+        residual = run.array("residual", width)
+        linear(self._context, matrices["fc.weight"], pair, residual)
+        return residual
+
+    def logits(self, output: FloatArray) -> FloatArray:
+        """New draft logits [T, n] of outputs [T, H]."""
+        return head_logits(self._weights, self._head, self._context, output)
+
+
+class MtpSession:
+    """The MTP layer with the KV cache of one conversation: `engine.decoding.protocols.MtpModel`."""
+
+    def __init__(self, layer: MtpLayer, vocabulary: int, context: int) -> None:
+        self._layer = layer
+        self._vocabulary = vocabulary
+        self._context = context
+        self._cache = AttentionCache(layer.config.kv_heads, layer.config.head_dim)
+        self._position = 0
+
+    @property
+    def position(self) -> int:
+        return self._position
+
+    @property
+    def draft_ids(self) -> npt.NDArray[np.int64] | None:
+        return self._layer.draft_ids
+
+    @property
+    def draft_step_bytes(self) -> int:
+        return self._layer.step_bytes
+
+    def forward(self, hidden: FloatArray, tokens: Sequence[int]) -> FloatArray:
+        """See `MtpModel.forward`. If it raises, the cache is as before."""
+        # Drafts may run past the last position that the trunk can fill.
+        self._cache.reserve(self._position + len(tokens), self._context + 16)
+        out = self._layer.forward(self._cache, self._position, hidden, tokens)
+        self._position += len(tokens)
+        return out
+
+    def logits(self, output: FloatArray) -> FloatArray:
+        logits = self._layer.logits(output)
+        return logits if self._layer.draft_ids is not None else logits[:, : self._vocabulary]
+
+    def truncate(self, length: int) -> None:
+        self._position = min(self._position, length)

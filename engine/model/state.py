@@ -1,0 +1,212 @@
+"""What the trunk remembers of a conversation: KV caches, recurrent states, and the means to take tokens back exactly.
+
+A pass reads each cache and leaves its result beside the old value; `TrunkState.commit` makes all results current at once,
+so a pass that was cancelled or failed leaves the state as it was. A pass of up to `RECORDED_ROWS` rows also records what
+its recurrent layers were fed, so that `rollback` can replay the accepted rows: the same kernel on the same numbers in the
+same order, hence the same bits as if the refused rows had never been there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.files.config import ModelConfig
+from engine.model.workspace import Workspace
+
+FloatArray = npt.NDArray[np.float32]
+
+RECORDED_ROWS = 15
+"""Rows of a pass that can be rolled back: the most that decode kernels handle exactly, next token and drafts together."""
+
+_FIRST_CAPACITY = 256
+
+
+class AttentionCache:
+    """Keys (rotated) and values of one full-attention layer, [kv_heads, capacity, head_dim]. Row i belongs to position i."""
+
+    def __init__(self, kv_heads: int, head_dim: int, capacity: int = 0) -> None:
+        self.keys: FloatArray = np.zeros((kv_heads, capacity, head_dim), np.float32)
+        self.values: FloatArray = np.zeros((kv_heads, capacity, head_dim), np.float32)
+
+    def reserve(self, length: int, limit: int) -> None:
+        """Make room for `length` rows, growing by half at least, up to `limit` rows."""
+        capacity = self.keys.shape[1]
+        if length <= capacity:
+            return
+        capacity = min(limit, max(length, _FIRST_CAPACITY, capacity + capacity // 2))
+        self.keys = _grown(self.keys, capacity)
+        self.values = _grown(self.values, capacity)
+
+    def clone(self, length: int) -> AttentionCache:
+        """A copy of the first `length` rows."""
+        kv_heads, _, head_dim = self.keys.shape
+        other = AttentionCache(kv_heads, head_dim, length)
+        other.keys[:] = self.keys[:, :length]
+        other.values[:] = self.values[:, :length]
+        return other
+
+    @property
+    def nbytes(self) -> int:
+        return self.keys.nbytes + self.values.nbytes
+
+
+def _grown(old: FloatArray, capacity: int) -> FloatArray:
+    new = np.zeros((old.shape[0], capacity, old.shape[2]), np.float32)
+    new[:, : old.shape[1]] = old
+    return new
+
+
+class RecurrentCache:
+    """State of one Gated DeltaNet layer, twice: before and after the last pass; and what that pass was fed."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        heads, k_dim, v_dim = config.linear_v_heads, config.linear_k_dim, config.linear_v_dim
+        channels = 2 * config.linear_k_heads * k_dim + heads * v_dim
+        self.taps = config.conv_kernel - 1
+        self.states: FloatArray = np.zeros((2, heads, k_dim, v_dim), np.float32)
+        self.current = 0
+        self.conv_inputs: FloatArray = np.zeros((self.taps + RECORDED_ROWS, channels), np.float32)
+        self.tail = 0
+        """The rows of conv_inputs that the next token's convolution reaches back to start here."""
+        self.decay: FloatArray = np.zeros((RECORDED_ROWS, heads), np.float32)
+        self.beta: FloatArray = np.zeros((RECORDED_ROWS, heads), np.float32)
+        self._long_tail: FloatArray | None = None
+
+    @property
+    def state(self) -> FloatArray:
+        """[v_heads, k_dim, v_dim]"""
+        return self.states[self.current]
+
+    @property
+    def next_state(self) -> FloatArray:
+        """Where a pass leaves its result."""
+        return self.states[1 - self.current]
+
+    @property
+    def conv_tail(self) -> FloatArray:
+        """The last conv_kernel − 1 raw inputs of the convolution, oldest first [taps, channels]."""
+        return self.conv_inputs[self.tail : self.tail + self.taps]
+
+    def inputs(self, rows: int, workspace: Workspace) -> FloatArray:
+        """Where a pass puts the raw inputs of its convolution [taps + rows, channels]; the tail already stands in front.
+        Own memory if the pass is to be recorded, else shared with the other layers."""
+        if rows <= RECORDED_ROWS:
+            inputs = self.conv_inputs[: self.taps + rows]
+            inputs[: self.taps] = self.conv_tail.copy()
+            self.tail = 0
+        else:
+            inputs = workspace.array("conv_inputs", self.taps + rows, self.conv_inputs.shape[1])
+            inputs[: self.taps] = self.conv_tail
+        return inputs
+
+    def keep_tail(self, rows: int, inputs: FloatArray) -> None:
+        """`inputs` is filled: remember its last rows, if they would otherwise be lost."""
+        self._long_tail = inputs[rows:].copy() if rows > RECORDED_ROWS else None
+
+    def commit(self, rows: int) -> None:
+        self.current = 1 - self.current
+        if self._long_tail is None:
+            self.tail = rows
+        else:
+            self.conv_inputs[: self.taps] = self._long_tail
+            self.tail, self._long_tail = 0, None
+
+    def undo(self) -> None:
+        """Back to before the last recorded pass."""
+        self.current = 1 - self.current
+        self.tail = 0
+
+    def snapshot(self) -> tuple[FloatArray, FloatArray]:
+        return self.state.copy(), self.conv_tail.copy()
+
+    def restore(self, snapshot: tuple[FloatArray, FloatArray]) -> None:
+        self.state[:] = snapshot[0]
+        self.conv_inputs[: self.taps] = snapshot[1]
+        self.tail = 0
+
+    @property
+    def nbytes(self) -> int:
+        return self.states.nbytes + self.conv_inputs.nbytes + self.decay.nbytes + self.beta.nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class TrunkSnapshot:
+    """The recurrent states at a position. Attention rows before it stay in their caches, so it is small, but it is worth
+    something only as long as the tokens before `position` are the same."""
+
+    position: int
+    recurrent: tuple[tuple[FloatArray, FloatArray] | None, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(state.nbytes + tail.nbytes for pair in self.recurrent if pair is not None for state, tail in [pair])
+
+
+class TrunkState:
+    """The caches of all layers and the position up to which they are filled."""
+
+    def __init__(self, config: ModelConfig, context: int) -> None:
+        self.config = config
+        self.context = context
+        self.position = 0
+        self.recorded = 0
+        """Rows of the last pass, if it can be rolled back; else 0."""
+        self.layers: list[AttentionCache | RecurrentCache] = [
+            AttentionCache(config.kv_heads, config.head_dim) if kind == "full" else RecurrentCache(config)
+            for kind in config.layers
+        ]
+
+    def begin(self, rows: int) -> None:
+        """Make room for a pass of `rows` tokens."""
+        for cache in self.layers:
+            if isinstance(cache, AttentionCache):
+                cache.reserve(self.position + rows, self.context)
+
+    def commit(self, rows: int) -> None:
+        """A pass of `rows` tokens is complete: its results are current."""
+        for cache in self.layers:
+            if isinstance(cache, RecurrentCache):
+                cache.commit(rows)
+        self.position += rows
+        self.recorded = rows if rows <= RECORDED_ROWS else 0
+
+    def abandon(self) -> None:
+        """A pass failed: everything is as before it, but the pass before it can no longer be rolled back."""
+        self.recorded = 0
+
+    def snapshot(self) -> TrunkSnapshot:
+        pairs = tuple(c.snapshot() if isinstance(c, RecurrentCache) else None for c in self.layers)
+        return TrunkSnapshot(self.position, pairs)
+
+    def restore(self, snapshot: TrunkSnapshot) -> None:
+        """Go back to a snapshot of this conversation; attention rows before it must still be those of that time."""
+        for cache, pair in zip(self.layers, snapshot.recurrent, strict=True):
+            if isinstance(cache, RecurrentCache) and pair is not None:
+                cache.restore(pair)
+        self.position = snapshot.position
+        self.recorded = 0
+
+    def reset(self) -> None:
+        """Forget everything; memory is kept for the next conversation."""
+        for cache in self.layers:
+            if isinstance(cache, RecurrentCache):
+                cache.states[:] = 0
+                cache.conv_inputs[:] = 0
+                cache.tail = 0
+        self.position = self.recorded = 0
+
+    def clone(self) -> TrunkState:
+        """An independent copy."""
+        other = TrunkState(self.config, self.context)
+        other.restore(self.snapshot())
+        for i, cache in enumerate(self.layers):
+            if isinstance(cache, AttentionCache):
+                other.layers[i] = cache.clone(self.position)
+        return other
+
+    @property
+    def nbytes(self) -> int:
+        return sum(cache.nbytes for cache in self.layers)

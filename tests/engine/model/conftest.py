@@ -1,0 +1,58 @@
+"""The reference checkpoints, opened once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.files.checkpoint import Checkpoint, open_checkpoint
+from engine.kernels.context import ComputeContext
+from engine.model.mtp import MtpLayer
+from engine.model.target import TargetSession
+from engine.model.trunk import Trunk
+from engine.weights.store import WeightStore, open_weights
+
+DATA = Path(__file__).parents[2] / "data"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    checkpoint: Checkpoint
+    weights: WeightStore
+    context: ComputeContext
+    trunk: Trunk
+    mtp: MtpLayer
+
+    def session(self) -> TargetSession:
+        return TargetSession(self.trunk, self.checkpoint.config.vocabulary, 4096)
+
+
+def load(path: Path, threads: int = 1, float_activations: bool = False) -> Loaded:
+    checkpoint = open_checkpoint(path)
+    weights = open_weights(checkpoint)
+    context = ComputeContext(threads, float_activations=float_activations)
+    tiled = checkpoint.conventions.v_heads == "tiled"
+    trunk = Trunk(checkpoint.config, weights, context, v_heads_tiled=tiled)
+    return Loaded(checkpoint, weights, context, trunk, MtpLayer(checkpoint.config, weights, context))
+
+
+@pytest.fixture(scope="session")
+def loaded() -> Callable[..., Loaded]:
+    cache: dict[tuple[str, int, bool], Loaded] = {}
+
+    def get(name: str, threads: int = 1, float_activations: bool = False) -> Loaded:
+        key = (name, threads, float_activations)
+        if key not in cache:
+            cache[key] = load(DATA / name, threads, float_activations)
+        return cache[key]
+
+    return get
+
+
+def goldens(name: str, part: str) -> dict[str, np.ndarray]:
+    with np.load(DATA / name / f"goldens-{part}.npz") as archive:
+        return dict(archive)
