@@ -1,0 +1,260 @@
+"""Entries of a transcript and the cells in them: one cell per token, kept in columns.
+
+A reply only ever grows. Refused and unused drafts are cells too ("ghosts"), standing where they were proposed; text
+and selections leave them out. A `Cell` with everything known about a token is made when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal
+
+from engine.decoding.records import Alternative, CommittedToken, DraftedToken, Round, Stats
+
+Tone = Literal["info", "error"]
+
+
+class CellKind(IntEnum):
+    """What became of a token; also what decides how it looks."""
+
+    PLAIN = 0
+    """The model's own, where no draft stood."""
+    MTP = 1
+    """An accepted draft of the MTP layer."""
+    NGRAM = 2
+    """An accepted draft copied from earlier text."""
+    CORRECTION = 3
+    """The model's own, in place of a refused draft."""
+    BONUS = 4
+    """The model's own, after a fully accepted run."""
+    REFUSED = 5
+    """A draft that the model did not take."""
+    UNUSED = 6
+    """A draft that was never tested, since one before it was refused or the reply ended."""
+
+    @property
+    def ghost(self) -> bool:
+        """Not part of the reply."""
+        return self >= CellKind.REFUSED
+
+
+MARKS = {
+    CellKind.PLAIN: "",
+    CellKind.MTP: "[m]",
+    CellKind.NGRAM: "[n]",
+    CellKind.CORRECTION: "[c]",
+    CellKind.BONUS: "[b]",
+    CellKind.REFUSED: "[x]",
+    CellKind.UNUSED: "[x]",
+}
+"""Marks after each token in the text form of a reply."""
+
+_BY_ORIGIN = {"model": CellKind.PLAIN, "correction": CellKind.CORRECTION, "bonus": CellKind.BONUS}
+_WORDS = re.compile(r"\n|[^\S\n]*[^\s]+|[^\S\n]+")
+
+
+class Entry:
+    """A stretch of text that consists of cells: `texts`, one string per cell, append-only."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def kind(self, cell: int) -> CellKind:
+        """What became of this cell's token."""
+        return CellKind.PLAIN
+
+    @property
+    def text(self) -> str:
+        """The text as a person reads it."""
+        return "".join(self.texts)
+
+
+class UserMessage(Entry):
+    """What the person wrote; its cells are words."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.texts = _WORDS.findall(text)
+
+
+class Note(Entry):
+    """A line of the program below a reply: how it ended, what it cost, why nothing was drafted."""
+
+    def __init__(self, text: str, tone: Tone = "info", *, passing: bool = False) -> None:
+        super().__init__()
+        self.texts = _WORDS.findall(text)
+        self.tone: Tone = tone
+        self.passing = passing
+        """Shown only until something newer is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One token of a reply, or one ghost, with everything that its round says about it."""
+
+    index: int
+    """Index among the cells of its reply."""
+    kind: CellKind
+    token: int
+    text: str
+    position: int
+    """Position in the context: where it stands, or for a ghost would have stood."""
+    round: Round
+    place: int
+    """Index in the round: among the drafts for a draft, else among the committed tokens."""
+    draft: DraftedToken | None
+    """The draft that stood here: this token itself, or the one that it replaced."""
+    committed: CommittedToken | None
+    """None for a ghost."""
+
+    @property
+    def model_probability(self) -> float | None:
+        """The model's probability of this token at this place, where known."""
+        if self.committed is not None and self.committed.model_probability is not None:
+            return self.committed.model_probability
+        own = self.draft is not None and self.draft.token == self.token
+        return self.draft.model_probability if own and self.draft is not None else None
+
+    @property
+    def draft_probability(self) -> float | None:
+        """The drafter's probability of this token, where it was a draft and the drafter has one."""
+        own = self.draft is not None and self.draft.token == self.token
+        return self.draft.draft_probability if own and self.draft is not None else None
+
+    @property
+    def model_alternatives(self) -> tuple[Alternative, ...]:
+        """The model's most likely tokens at this place."""
+        return self.committed.alternatives if self.committed is not None else ()
+
+    @property
+    def draft_alternatives(self) -> tuple[Alternative, ...]:
+        """The drafter's most likely tokens at this place."""
+        return self.draft.alternatives if self.draft is not None else ()
+
+
+class Reply(Entry):
+    """A reply of the model, grown round by round."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rounds: list[Round] = []
+        self.active = True
+        self.stats: Stats | None = None
+        self._kinds = bytearray()
+        self._thinking = bytearray()
+        self._round_of = array("L")
+        self._place = array("H")
+
+    def add_round(self, record: Round) -> None:
+        """Append the cells of one round: accepted drafts, then ghosts, then what the model said itself."""
+        self.rounds.append(record)
+        committed, drafts = record.committed, record.drafts
+        taken = next((i for i, token in enumerate(committed) if token.origin != "accepted"), len(committed))
+        for place in range(taken):
+            kind = CellKind.NGRAM if committed[place].source == "ngram" else CellKind.MTP
+            self._add(kind, committed[place].text, committed[place].phase, place)
+        phase = committed[taken - 1].phase if taken else record.phase
+        for place, draft in enumerate(drafts):
+            if draft.verdict != "accepted":
+                kind = CellKind.REFUSED if draft.verdict == "rejected" else CellKind.UNUSED
+                self._add(kind, draft.text, phase, place)
+        for place in range(taken, len(committed)):
+            token = committed[place]
+            self._add(_BY_ORIGIN.get(token.origin, CellKind.MTP), token.text, token.phase, place)
+
+    def _add(self, kind: CellKind, text: str, phase: str, place: int) -> None:
+        self.texts.append(text)
+        self._kinds.append(kind)
+        self._thinking.append(phase == "think")
+        self._round_of.append(len(self.rounds) - 1)
+        self._place.append(place)
+
+    def kind(self, cell: int) -> CellKind:
+        return CellKind(self._kinds[cell])
+
+    def kinds(self, first: int, last: int) -> bytes:
+        """Kinds of the cells first…last-1."""
+        return bytes(self._kinds[first:last])
+
+    def thinking(self, cell: int) -> bool:
+        """Whether this cell belongs to the thinking before the answer."""
+        return bool(self._thinking[cell])
+
+    def round_of(self, cell: int) -> int:
+        """Index, among this reply's rounds, of the round that brought this cell."""
+        return self._round_of[cell]
+
+    def starts_round(self, cell: int) -> bool:
+        """Whether this cell is the first of its round."""
+        return cell == 0 or self._round_of[cell] != self._round_of[cell - 1]
+
+    def cell(self, index: int) -> Cell:
+        """Everything about one cell."""
+        kind, place = self.kind(index), self._place[index]
+        record = self.rounds[self._round_of[index]]
+        draft = record.drafts[place] if place < len(record.drafts) else None
+        if kind.ghost:
+            assert draft is not None
+            return Cell(index, kind, draft.token, draft.text, record.position + place, record, place, draft, None)
+        token = record.committed[place]
+        if kind in (CellKind.PLAIN, CellKind.BONUS):
+            draft = None
+        return Cell(index, kind, token.token, token.text, record.position + place, record, place, draft, token)
+
+    def cells(self) -> Iterator[Cell]:
+        """All cells, in order."""
+        return (self.cell(i) for i in range(len(self)))
+
+    @property
+    def text(self) -> str:
+        return "".join(t for t, k in zip(self.texts, self._kinds, strict=True) if k < CellKind.REFUSED)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the reply, ghosts not counted."""
+        return sum(k < CellKind.REFUSED for k in self._kinds)
+
+    def marked_text(self) -> str:
+        """The text with a mark after each drafted or corrected token, and the refused drafts in brackets."""
+        parts = []
+        for text, value in zip(self.texts, self._kinds, strict=True):
+            kind = CellKind(value)
+            parts.append(f"\u27e8{text}\u27e9{MARKS[kind]}" if kind.ghost else f"{text}{MARKS[kind]}")
+        return "".join(parts)
+
+
+def summary(stats: Stats) -> str:
+    """A finished reply in one line."""
+    parts = [_count(stats.emitted, "token"), _count(stats.rounds, "round")]
+    if stats.rounds:
+        parts.append(f"{stats.tokens_per_round or stats.emitted / stats.rounds:.2f} tokens per round")
+    if stats.tested:
+        share = stats.acceptance if stats.acceptance is not None else stats.accepted / stats.tested
+        parts.append(f"{share:.0%} of tested drafts accepted".replace("%", " %"))
+    if stats.tokens_per_s:
+        parts.append(f"{stats.tokens_per_s:.1f} tokens/s")
+    return " · ".join(parts)
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}".replace(",", "\u202f")
+
+
+def plain_text(entries: Sequence[Entry], marks: bool = False) -> str:
+    """The whole transcript as text, a line per speaker; with `marks`, each token's verdict too."""
+    blocks = []
+    for entry in entries:
+        if isinstance(entry, Reply):
+            blocks.append(f"Model:\n{entry.marked_text() if marks else entry.text}")
+        elif isinstance(entry, UserMessage):
+            blocks.append(f"You:\n{entry.text}")
+        else:
+            blocks.append(f"({entry.text})")
+    return "\n\n".join(blocks)

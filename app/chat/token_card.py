@@ -1,0 +1,213 @@
+"""The card that says everything about one token."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
+
+from app.chat.cells import Cell, CellKind
+from app.chat.token_fonts import shown
+from app.chat.token_style import WORDS
+from app.theme import Theme
+from engine.decoding.records import Alternative
+
+_GAP = 8
+_SOURCES = {"model": "model", "mtp": "MTP layer", "ngram": "n-gram (copied from earlier text)"}
+
+
+def visible_text(text: str) -> str:
+    """A token's text with white space made visible."""
+    if not text:
+        return "(part of a character)"
+    signs = text.replace("\n", "↵").replace("\t", "⇥").replace(" ", "␣")
+    return shown(signs)
+
+
+def bytes_of(text: str) -> str:
+    """The UTF-8 bytes of a text in hexadecimal, the first twelve."""
+    data = text.encode("utf-8", "surrogatepass")
+    return data[:12].hex(" ") + (" …" if len(data) > 12 else "") if data else "–"
+
+
+def percent(probability: float | None) -> str:
+    """A probability for the person; small ones keep two significant digits."""
+    if probability is None:
+        return "–"
+    if 0 < probability < 0.001:
+        return f"{probability:.1e}"
+    return f"{100 * probability:.1f} %"
+
+
+def facts_of(cell: Cell) -> list[tuple[str, str]]:
+    """What is known of a token, as (label, value)."""
+    record = cell.round
+    facts = [
+        ("Token", f"{cell.token}"),
+        ("Bytes", bytes_of(cell.text)),
+        ("Position", f"{cell.position}" + (" (would have stood here)" if cell.kind.ghost else "")),
+        ("Round", _place(cell)),
+        ("Source", _SOURCES[_source(cell)]),
+        ("Model", percent(cell.model_probability)),
+    ]
+    if _is_draft(cell):
+        facts.append(("Draft", percent(cell.draft_probability)))
+    if cell.draft is not None and cell.draft.uniform is not None and _is_draft(cell):
+        facts.append(("Random draw", f"{cell.draft.uniform:.4f}"))
+    if cell.kind is CellKind.CORRECTION and cell.draft is not None:
+        facts.append(("Instead of", _quoted(cell.draft.token, cell.draft.text)))
+    if cell.kind is CellKind.REFUSED and cell.draft is not None and cell.draft.replacement is not None:
+        facts.append(("Model said", _quoted(cell.draft.replacement, _replacement_text(cell))))
+    milliseconds = 1000 * (record.draft_s + record.verify_s)
+    facts.append(("Round took", f"{milliseconds:.1f} ms for {len(record.committed)} tokens"))
+    return facts
+
+
+def describe(cell: Cell) -> str:
+    """A token in one sentence, for screen readers."""
+    parts = [f"“{visible_text(cell.text)}”", WORDS[cell.kind]]
+    parts += [f"{label.lower()} {value}" for label, value in facts_of(cell) if value != "–" and label != "Bytes"]
+    return ", ".join(parts)
+
+
+def _is_draft(cell: Cell) -> bool:
+    return cell.kind in (CellKind.MTP, CellKind.NGRAM, CellKind.REFUSED, CellKind.UNUSED)
+
+
+def _source(cell: Cell) -> str:
+    if _is_draft(cell) and cell.draft is not None:
+        return cell.draft.source
+    return cell.committed.source if cell.committed is not None else "model"
+
+
+def _place(cell: Cell) -> str:
+    drafts = len(cell.round.drafts)
+    name = f"{cell.round.index + 1}"
+    return f"{name}, draft {cell.place + 1} of {drafts}" if _is_draft(cell) else f"{name}, after {cell.place} of {drafts} drafts"
+
+
+def _replacement_text(cell: Cell) -> str:
+    texts = [c.text for c in cell.round.committed if c.origin == "correction"]
+    return texts[0] if texts else ""
+
+
+def _quoted(token: int, text: str) -> str:
+    return f"“{visible_text(text)}” ({token})" if text else f"token {token}"
+
+
+class TokenCard(QFrame):
+    """A small card beside a token. It never takes the focus; whoever shows it says where."""
+
+    def __init__(self, parent: QWidget, theme: Theme) -> None:
+        super().__init__(parent)
+        self.setObjectName("TokenCard")
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setAccessibleName("About this token")
+        self.cell: Cell | None = None
+        self.pinned = False
+        self._theme = theme
+        self._text = QLabel()
+        self._verdict = QLabel()
+        self._grid = QGridLayout()
+        self._grid.setHorizontalSpacing(12)
+        self._grid.setVerticalSpacing(3)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 12, 16, 12)
+        column.setSpacing(4)
+        column.addWidget(self._text)
+        column.addWidget(self._verdict)
+        column.addSpacing(4)
+        column.addLayout(self._grid)
+        for label in (self._text, self._verdict):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+        self.apply_theme(theme)
+        self.hide()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use another palette."""
+        self._theme = theme
+        font = self.font()
+        font.setPointSizeF(font.pointSizeF() * 1.15)
+        font.setBold(True)
+        self._text.setFont(font)
+        if self.cell is not None:
+            self.show_cell(self.cell)
+
+    def show_cell(self, cell: Cell) -> None:
+        """Fill the card; it keeps its place."""
+        self.cell = cell
+        self._text.setText(visible_text(cell.text))
+        self._verdict.setText(WORDS[cell.kind][0].upper() + WORDS[cell.kind][1:] + (" · pinned" if self.pinned else ""))
+        _ink(self._text, self._theme.text)
+        _ink(self._verdict, self._theme.muted)
+        while (item := self._grid.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.setParent(None)
+                widget.deleteLater()
+        row = 0
+        for label, value in facts_of(cell):
+            self._add(row, 0, label, self._theme.muted)
+            self._add(row, 1, value, self._theme.text, span=3)
+            row += 1
+        self._add_alternatives(row, cell)
+        self.setAccessibleDescription(describe(cell))
+        self.adjustSize()
+
+    def place_beside(self, anchor: QRect, area: QRect) -> None:
+        """Move below the token, or above it where there is no room; always inside `area`."""
+        x = min(max(area.left() + _GAP, anchor.left() - _GAP), area.right() - self.width() - _GAP)
+        y = anchor.bottom() + _GAP
+        if y + self.height() > area.bottom() - _GAP:
+            y = max(area.top() + _GAP, anchor.top() - _GAP - self.height())
+        self.move(QPoint(max(area.left(), x), y))
+
+    def _add_alternatives(self, row: int, cell: Cell) -> None:
+        lists = [("Model's choices", cell.model_alternatives), ("Draft's choices", cell.draft_alternatives)]
+        lists = [(title, choices) for title, choices in lists if choices]
+        if lists:
+            self._grid.setRowMinimumHeight(row, 8)
+        for column, (title, choices) in enumerate(lists):
+            self._add(row + 1, 2 * column, title, self._theme.muted, span=2)
+            for line, choice in enumerate(choices[:5]):
+                self._add_choice(row + 2 + line, 2 * column, choice, bold=choice.token == cell.token)
+
+    def _add_choice(self, row: int, column: int, choice: Alternative, *, bold: bool) -> None:
+        for offset, text in enumerate((percent(choice.probability), visible_text(choice.text))):
+            label = self._add(row, column + offset, text, self._theme.text)
+            font = label.font()
+            font.setBold(bold)
+            label.setFont(font)
+
+    def _add(self, row: int, column: int, text: str, colour: str, span: int = 1) -> QLabel:
+        label = QLabel(text)
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        _ink(label, colour)
+        self._grid.addWidget(label, row, column, 1, span)
+        return label
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A card with a hairline, and the state's colour at its left edge."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QColor(self._theme.border_strong))
+        painter.setBrush(QColor(self._theme.surface))
+        painter.drawRoundedRect(self.rect().toRectF().adjusted(0.5, 0.5, -0.5, -0.5), 8, 8)
+        if self.cell is not None and (colour := _state_colour(self.cell.kind, self._theme)):
+            painter.fillRect(QRect(6, 12, 4, self.height() - 24), QColor(colour))
+        painter.end()
+
+
+def _state_colour(kind: CellKind, theme: Theme) -> str | None:
+    return {
+        CellKind.MTP: theme.accepted_mtp,
+        CellKind.NGRAM: theme.accepted_ngram,
+        CellKind.CORRECTION: theme.correction,
+        CellKind.REFUSED: theme.refused,
+        CellKind.UNUSED: theme.border_strong,
+    }.get(kind, theme.border_strong)
+
+
+def _ink(label: QLabel, colour: str) -> None:
+    palette = label.palette()
+    palette.setColor(label.foregroundRole(), QColor(colour))
+    label.setPalette(palette)

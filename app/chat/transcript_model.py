@@ -1,0 +1,164 @@
+"""The transcript's view model: entries, grown from the engine's records. No widgets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, Signal
+
+from app.chat.cells import Entry, Note, Reply, Tone, UserMessage, plain_text, summary
+from engine.decoding.records import Failed, Finished, PrefillProgress, Record, Round
+
+_STOP_NOTES = {
+    "cancelled": "Stopped.",
+    "length": "Ended at the length limit.",
+    "context": "Ended: the context is full.",
+    "stop-string": "Ended at a stop string.",
+}
+
+
+class TranscriptModel(QObject):
+    """User messages, replies and notes in the order in which they are shown.
+
+    Records may come in batches of any size; one signal tells of each batch.
+    """
+
+    appended = Signal(int)
+    """Entries from this index on are new, or have grown (or shrunk away, where a passing note stood)."""
+    reset = Signal()
+    """Everything may have changed."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._entries: list[Entry] = []
+        self._reply: Reply | None = None
+        self._reasons: list[str] = []
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """All entries, oldest first."""
+        return self._entries
+
+    @property
+    def replies(self) -> list[Reply]:
+        """The model's replies, oldest first."""
+        return [entry for entry in self._entries if isinstance(entry, Reply)]
+
+    @property
+    def active_reply(self) -> Reply | None:
+        """The reply that is being written, if one is."""
+        return self._reply
+
+    def add_user(self, text: str) -> None:
+        """Append what the person said."""
+        self._entries.append(UserMessage(text))
+        self.appended.emit(len(self._entries) - 1)
+
+    def add_note(self, text: str, tone: Tone = "info") -> None:
+        """Append a line of the program's own."""
+        self._entries.append(Note(text, tone))
+        self.appended.emit(len(self._entries) - 1)
+
+    def begin_reply(self) -> None:
+        """Start a reply; the records that follow belong to it."""
+        self.end_reply()
+        self._reply = Reply()
+        self._reasons = []
+        self._entries.append(self._reply)
+        self.appended.emit(len(self._entries) - 1)
+
+    def add_records(self, records: Sequence[Record]) -> None:
+        """Grow the reply by what happened. Without a `begin_reply`, the first round starts one."""
+        first = self._open_end()
+        changed = False
+        for record in records:
+            if isinstance(record, Round):
+                self._add_round(record)
+            elif isinstance(record, Finished | Failed):
+                self._finish(record)
+            elif not (isinstance(record, PrefillProgress) and self._show_prefill(record)):
+                continue
+            changed = True
+        if changed:
+            self.appended.emit(first)
+
+    def end_reply(self) -> None:
+        """Close the reply, also if no `Finished` or `Failed` came."""
+        if self._reply is None:
+            return
+        first = self._open_end()
+        self._close()
+        self.appended.emit(first)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._entries.clear()
+        self._reply = None
+        self.reset.emit()
+
+    def drop_last_reply(self) -> None:
+        """Remove the last reply and the notes after it."""
+        for index in reversed(range(len(self._entries))):
+            if isinstance(self._entries[index], Reply):
+                del self._entries[index:]
+                self._reply = None
+                self.reset.emit()
+                return
+
+    def plain_text(self, marks: bool = False) -> str:
+        """The transcript as text; with `marks`, what became of each token too."""
+        return plain_text(self._entries, marks)
+
+    def _open_end(self) -> int:
+        """Index of the active reply: everything before it is settled."""
+        index = len(self._entries)
+        if self._reply is not None:
+            while index > 0 and self._entries[index - 1] is not self._reply:
+                index -= 1
+            index -= 1
+        return index
+
+    def _add_round(self, record: Round) -> None:
+        self._drop_passing()
+        if self._reply is None:
+            self._reply = Reply()
+            self._reasons = []
+            self._entries.append(self._reply)
+        self._reply.add_round(record)
+        if record.note and record.note not in self._reasons:
+            self._reasons.append(record.note)
+
+    def _show_prefill(self, record: PrefillProgress) -> bool:
+        if self._reply is None or len(self._reply):
+            return False
+        self._drop_passing()
+        self._entries.append(Note(f"Reading the prompt: {record.done} of {record.total} tokens", passing=True))
+        return True
+
+    def _finish(self, record: Finished | Failed) -> None:
+        if self._reply is not None:
+            self._reply.stats = record.stats
+        self._close()
+        self._entries.extend(self._notes_of(record))
+
+    def _close(self) -> None:
+        self._drop_passing()
+        if self._reply is not None:
+            self._reply.active = False
+            self._reply = None
+
+    def _notes_of(self, record: Finished | Failed) -> list[Note]:
+        notes = []
+        if isinstance(record, Failed):
+            notes.append(Note(record.message, "error"))
+        elif record.stats.stop_reason in _STOP_NOTES:
+            notes.append(Note(_STOP_NOTES[record.stats.stop_reason]))
+        told = record.notes if isinstance(record, Finished) else ()
+        notes.extend(Note(sentence) for sentence in dict.fromkeys([*told, *self._reasons]))
+        if record.stats.rounds:
+            notes.append(Note(summary(record.stats)))
+        return notes
+
+    def _drop_passing(self) -> None:
+        if self._entries and isinstance(self._entries[-1], Note) and self._entries[-1].passing:
+            self._entries.pop()
