@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from engine.cancel import CancelToken
 from engine.chat import ChatSession
 from engine.decoding.records import LoadProgress
+from engine.demo import resolve
 from engine.errors import OptionError, SidecarError
 from engine.files.checkpoint import Checkpoint, open_checkpoint
 from engine.files.sidecar import Sidecar, open_sidecar
@@ -25,11 +25,9 @@ from engine.model.target import TargetSession
 from engine.model.trunk import Trunk
 from engine.options import LoadOptions, SamplingOptions
 from engine.text.chat_template import ChatTemplate
+from engine.text.thinking import ThinkTokens, find_think_tokens
 from engine.text.tokenizer import Tokenizer, open_tokenizer
 from engine.weights.store import WeightStore, open_weights
-
-if TYPE_CHECKING:
-    from engine.text.thinking import ThinkTokens
 
 Progress = Callable[[LoadProgress], None]
 
@@ -143,9 +141,10 @@ class Model:
         if wrong is not None:
             raise OptionError(f"Token {wrong} is outside the vocabulary of {self.info.vocabulary} ids.")
 
-    def statistics(self) -> Any:
-        """The weight store's counters."""
-        return self._weights.statistics()
+    def reads(self) -> tuple[int, float]:
+        """Bytes read from disk since the model was loaded, and seconds that computing waited for them."""
+        counters = self._weights.statistics()
+        return counters.bytes_read, counters.wait_s
 
     def close(self) -> None:
         """Give the weights' memory and files back. The model must not be used afterwards."""
@@ -169,7 +168,8 @@ def load_model(
         Cancelled: `cancel` was set; nothing stays loaded.
     """
     options, report, cancel = options or LoadOptions(), progress or (lambda _: None), cancel or CancelToken()
-    report(LoadProgress("files", f"reading the headers of {Path(path).name}"))
+    path = resolve(path)
+    report(LoadProgress("files", f"reading the headers of {path.name}"))
     checkpoint = open_checkpoint(path)
     extra = None if sidecar is None else open_sidecar(sidecar, checkpoint.config)
     tokenizer = open_tokenizer(checkpoint.tokenizer)
@@ -215,8 +215,6 @@ def _assemble(
     template: ChatTemplate,
     options: LoadOptions,
 ) -> Model:
-    from engine.text.thinking import think_tokens
-
     config = checkpoint.config
     trunk = Trunk(config, weights, context, v_heads_tiled=checkpoint.conventions.v_heads == "tiled")
     mtp = _mtp_layer(checkpoint, sidecar, weights, context)
@@ -226,21 +224,21 @@ def _assemble(
         path=str(checkpoint.path),
         sidecar=None if sidecar is None else str(sidecar.path),
         architecture=config.architecture,
-        parameters=sum(math.prod(spec.shape) for spec in checkpoint.tensors.values()),
-        weight_bytes=sum(spec.nbytes for spec in checkpoint.tensors.values()),
+        parameters=checkpoint.parameters,
+        weight_bytes=checkpoint.weight_bytes,
         layers=len(config.layers),
         hidden_size=config.hidden_size,
         vocabulary=vocabulary,
         context=_context(config.context, options.context),
         mtp="none" if mtp is None else "checkpoint" if sidecar is None else "sidecar",
-        draft_note="" if mtp is not None else "the checkpoint has no MTP layer; a sidecar file can bring one",
+        draft_note="" if mtp is not None else "the checkpoint has no MTP layer (a sidecar file can bring one)",
         draft_head_rows=0 if mtp is None else len(mtp.draft_ids) if mtp.draft_ids is not None else vocabulary,
         threads=context.threads,
         formats=tuple(sorted({spec.format for spec in checkpoint.tensors.values()})),
         recommended=recommended_sampling(checkpoint.generation_config),
         thinking=template.knows_thinking,
     )
-    return Model(info, checkpoint, weights, trunk, mtp, tokenizer, template, think_tokens(tokenizer))
+    return Model(info, checkpoint, weights, trunk, mtp, tokenizer, template, find_think_tokens(tokenizer))
 
 
 def _mtp_layer(
@@ -262,7 +260,7 @@ def _context(own: int, asked: int | None) -> int:
     return asked or own
 
 
-def recommended_sampling(generation_config: dict[str, Any]) -> SamplingOptions:
+def recommended_sampling(generation_config: Mapping[str, Any]) -> SamplingOptions:
     """The sampling that the checkpoint's makers recommend; greedy if they say nothing usable."""
 
     def number(key: str, default: float, low: float, high: float) -> float:
