@@ -145,7 +145,7 @@ def _place(spec: TensorSpec, tensors: dict[str, TensorSpec], table: Mapping[str,
     if before is None or _preferred(placed, before, table):
         tensors[placed.name] = placed
     elif not _preferred(before, placed, table):
-        findings.add(f"{before.where[0].upper()}{before.where[1:]} and {placed.where} are the same tensor; keep one.")
+        findings.add(f"{before.where} and {placed.where} are the same tensor; keep one.")
 
 
 def _preferred(one: TensorSpec, other: TensorSpec, table: Mapping[str, str]) -> bool:

@@ -16,10 +16,10 @@ from engine.files.conventions import Conventions, safetensors_conventions
 from engine.files.expected import check_tensors, expected_mtp, expected_trunk
 from engine.files.findings import Findings, listed
 from engine.files.folder import INDEX, SHARD, Gathered, folder_files, gather
+from engine.files.notes import ANNOUNCED_MTP, NO_MTP
 from engine.files.tensor_spec import TensorSpec
 from engine.files.tokenizer_source import folder_template, folder_tokenizer, generation_settings
 
-NO_MTP = "The checkpoint has no MTP layer: a sidecar can provide one, otherwise only n-gram drafts are possible."
 _EXTRAS = frozenset({"mtp.embed_tokens.weight", "mtp.lm_head.weight"})
 
 
@@ -56,7 +56,8 @@ def _assemble(
     path: Path, root: Mapping[str, Any], config: ModelConfig, gathered: Gathered, findings: Findings
 ) -> Checkpoint:
     folder = path if path.is_dir() else path.parent
-    tensors, notes = gathered.tensors, []
+    tensors = gathered.tensors
+    notes: list[str] = []
     config = replace(config, tied=_tied(root, config, "lm_head.weight" in tensors, notes))
     if config.tied:
         tensors.pop("lm_head.weight", None)
@@ -95,8 +96,7 @@ def _tied(root: Mapping[str, Any], config: ModelConfig, has_head: bool, notes: l
 def _mtp_layers(config: ModelConfig, tensors: dict[str, TensorSpec], notes: list[str]) -> int:
     if "mtp.fc.weight" in tensors:
         return 1
-    said = "config.json announces an MTP layer, but its tensors are not there. " if config.mtp_layers else ""
-    notes.append(said + NO_MTP)
+    notes.append(ANNOUNCED_MTP + NO_MTP if config.mtp_layers else NO_MTP)
     return 0
 
 

@@ -52,7 +52,7 @@ def canonical_spec(spec: TensorSpec) -> TensorSpec | None:
     elements, block_bytes = BLOCKS[stored]
     if spec.format not in ("U8", "I8") or len(spec.shape) not in (2, 3) or spec.shape[-1] % block_bytes:
         raise CheckpointError(
-            f"{spec.where[0].upper()}{spec.where[1:]} must hold rows of {stored} blocks of {block_bytes} bytes (dtype U8); "
+            f"{spec.where} must hold rows of {stored} blocks of {block_bytes} bytes (dtype U8); "
             f"it is {spec.format} {list(spec.shape)}."
         )
     columns = spec.shape[-1] // block_bytes * elements

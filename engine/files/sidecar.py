@@ -6,22 +6,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from engine.errors import CheckpointError, SidecarError
 from engine.files.checkpoint import is_gguf
 from engine.files.config import ModelConfig
-from engine.files.conventions import Conventions, safetensors_conventions
+from engine.files.conventions import GGUF, Conventions, safetensors_conventions
 from engine.files.draft_ids import IntArray, read_draft_ids
 from engine.files.expected import Expected, check_tensors, expected_mtp
 from engine.files.experts import ExpertLayout, expert_layout
 from engine.files.findings import Findings, listed
 from engine.files.folder import folder_files, gather
+from engine.files.gguf_sidecar import OWN, gguf_sidecar
 from engine.files.safetensors_names import SCALE_SUFFIX
 from engine.files.tensor_spec import TensorSpec
 
 EMBEDDING = "mtp.embed_tokens.weight"
 HEAD = "mtp.lm_head.weight"
 DRAFT_IDS = "mtp.d2t"
-_OWN = {"embed_tokens.weight": EMBEDDING, "lm_head.weight": HEAD, "d2t": DRAFT_IDS}
 _BARE = ("fc.", "layers.0.", "norm.", "pre_fc_norm_")
 
 
@@ -34,7 +36,7 @@ class Sidecar:
     """`mtp.*`; `mtp.embed_tokens.weight` [V, H] and `mtp.lm_head.weight` [n, H] if it brings its own."""
     conventions: Conventions
     draft_ids: IntArray | None
-    """Token id of each row of the own head [n]; None if its rows are the vocabulary's, or it has no head."""
+    """Token id of each row of the own head [n]; None if it has no head of its own."""
     files: tuple[Path, ...]
     config: ModelConfig
     note: str = ""
@@ -75,10 +77,7 @@ def open_sidecar(path: str | Path, config: ModelConfig) -> Sidecar:
     except CheckpointError as error:
         raise SidecarError(str(error)) from error
     findings.raise_if_any(SidecarError)
-    head, ids = tensors.get(HEAD), tensors.pop(DRAFT_IDS, None)
-    draft_ids = None
-    if head is not None and ids is not None:
-        draft_ids = read_draft_ids(ids, head.shape[0], config.vocabulary, offsets_allowed=not is_gguf(path))
+    draft_ids = _draft_ids(tensors, config, offsets_allowed=not is_gguf(path))
     return Sidecar(path, tensors, conventions, draft_ids, files, config, _note(tensors, config))
 
 
@@ -88,9 +87,8 @@ def _gather(
     if not path.exists():
         raise SidecarError(f"There is no sidecar {path}.")
     if path.is_file() and is_gguf(path):
-        from engine.files.gguf_sidecar import gguf_sidecar
-
-        return gguf_sidecar(path, findings)
+        found, sources = gguf_sidecar(path, findings)
+        return found, GGUF, sources
     if path.is_file() and path.suffix != ".safetensors":
         raise SidecarError(f"{path.name} is no sidecar: choose a .safetensors or .gguf file with an MTP layer.")
     paths, table = folder_files(path, findings) if path.is_dir() else ([path], {})
@@ -112,7 +110,7 @@ def _mtp_only(tensors: Mapping[str, TensorSpec]) -> dict[str, TensorSpec]:
     whole = any(name.startswith("layers.") for name in tensors)
     found = {}
     for name, spec in tensors.items():
-        own = name if name.startswith("mtp.") else _OWN.get(name) if not whole else None
+        own = name if name.startswith("mtp.") else OWN.get(name) if not whole else None
         if own is not None:
             found[own] = replace(spec, name=own)
     return found
@@ -165,6 +163,15 @@ def _check_head(path: Path, head: TensorSpec, has_ids: bool, config: ModelConfig
             f"{path.name} has a head of {head.shape[0]:,} rows for a vocabulary of {config.vocabulary:,}, "
             "but no d2t that says which tokens they are."
         )
+
+
+def _draft_ids(tensors: dict[str, TensorSpec], config: ModelConfig, *, offsets_allowed: bool) -> IntArray | None:
+    head, ids = tensors.get(HEAD), tensors.pop(DRAFT_IDS, None)
+    if head is None:
+        return None
+    if ids is None:
+        return np.arange(config.vocabulary)
+    return read_draft_ids(ids, head.shape[0], config.vocabulary, offsets_allowed=offsets_allowed)
 
 
 def _note(tensors: Mapping[str, TensorSpec], config: ModelConfig) -> str:

@@ -88,4 +88,4 @@ class TensorSpec:
     @property
     def where(self) -> str:
         """For messages: the tensor and its file, as a person finds them."""
-        return f"tensor {self.file_name} in {self.file.name}"
+        return f"Tensor {self.file_name} in {self.file.name}"
