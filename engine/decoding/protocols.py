@@ -45,8 +45,8 @@ class TargetModel(Protocol):
         """Logits [T, vocabulary] of hidden states [T, H]."""
 
     def rollback(self, position: int) -> None:
-        """Forget tokens from `position` on, exactly: as if they had never been read. Allowed anywhere inside the span of
-        the last `forward` (and at its start)."""
+        """Forget tokens from `position` on, exactly: as if they had never been read. Allowed anywhere inside the span
+        of the last `forward` (and at its start)."""
 
 
 class MtpModel(Protocol):
@@ -87,10 +87,18 @@ class Draft:
     """Why there are none, if there are none."""
     passes: int = 0
     """Draft-model passes made."""
+    probabilities: tuple[float | None, ...] = ()
+    """The drafter's probability of each token, for display; None, or a missing tail, where it has none."""
+    alternatives: tuple[tuple[tuple[int, float], ...], ...] = ()
+    """The drafter's most likely (token, probability) at each place, when the sampler was asked for them."""
 
 
 class Drafter(Protocol):
     """Proposes the tokens that follow. It sees each committed token once, in order, with the trunk's hidden state."""
+
+    @property
+    def draft_step_bytes(self) -> int:
+        """Weight bytes that one draft step reads; 0 if it reads none."""
 
     def extend(self, tokens: Sequence[int], hidden: FloatArray) -> None:
         """The model has read `tokens` [T], which stay, and their final-normed hidden states are `hidden` [T, H]."""
@@ -99,5 +107,25 @@ class Drafter(Protocol):
         """Up to `limit` tokens to follow `next_token`, which is committed but not yet read by the model.
         Drafting ends after an end token. Leaves no trace of the proposal in its caches."""
 
-    def truncate(self, position: int) -> None:
-        """Forget everything about tokens at `position` and after."""
+    def observe(self, tested: int, accepted: int) -> None:
+        """Of the last proposal, `tested` tokens were judged and `accepted` of them kept. Called once a round, after
+        `extend`; never for a round that failed. A stop inside an accepted run is no refusal: then they are equal."""
+
+    def truncate(self, position: int, hidden: FloatArray | None = None) -> None:
+        """Forget everything about tokens at `position` and after.
+
+        `hidden` [H] is the final-normed state of the token at `position` − 1, for a caller that kept it; a drafter that
+        needs it and has it no more loses one row of context, never correctness."""
+
+
+class Detokeniser(Protocol):
+    """Turns tokens into text one at a time, holding back bytes that are no whole character yet."""
+
+    def push(self, token_id: int) -> str:
+        """The text that this token adds."""
+
+    def flush(self) -> str:
+        """What is still held back."""
+
+    def clone(self) -> Detokeniser:
+        """An independent copy."""

@@ -1,7 +1,8 @@
-"""Records: what the engine tells the world while it works. The contract between engine and app, and a trace file's lines.
+"""Records: what the engine tells the world while it works. The contract between engine and app, and a trace's lines.
 
-All are frozen dataclasses of plain numbers, strings and tuples, so that they can cross threads and be kept without copying.
-`to_json` gives one JSON object with an `event` key; `record_from_json` reads it back, ignoring keys that it does not know.
+All are frozen dataclasses of plain numbers, strings and tuples, so that they can cross threads and be kept without
+copying. `to_json` gives one JSON object with an `event` key; `record_from_json` reads it back, ignoring keys that it
+does not know.
 """
 
 from __future__ import annotations
@@ -94,7 +95,11 @@ class PrefillProgress:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round of speculative decoding: propose, verify once, keep the accepted prefix and one token of the model's own."""
+    """One round of speculative decoding: propose, verify once, keep the accepted prefix and one of the model's own.
+
+    Round 0 of a reply is special: it carries the one token that the prompt's own logits gave. It costs no pass of the
+    model, and nothing is drafted in it.
+    """
 
     event: ClassVar[str] = "round"
     index: int
@@ -112,6 +117,8 @@ class Round:
     next_draft_length: int = 0
     note: str = ""
     """Why there were no drafts, if there were none and some were wanted."""
+    draft_passes: int = 0
+    """Passes of the draft model."""
 
 
 @dataclass(frozen=True, slots=True)

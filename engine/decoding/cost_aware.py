@@ -1,0 +1,9 @@
+class CostAwareLength:
+    def __init__(self, tokens):
+        self.t = tokens
+
+    def choose(self, phase):
+        return self.t
+
+    def observe(self, outcome):
+        pass

@@ -1,0 +1,64 @@
+"""A distribution over tokens, exactly as it is sampled from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.decoding.protocols import IntArray
+
+DoubleArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Tokens that can come, with their probabilities; every other token has probability 0."""
+
+    ids: IntArray
+    """[n], ascending."""
+    probabilities: DoubleArray
+    """[n], not negative; they sum to 1 up to rounding."""
+
+    def probability(self, token: int) -> float:
+        """The probability of `token`; 0 if it cannot come."""
+        slot = int(np.searchsorted(self.ids, token))
+        if slot == len(self.ids) or self.ids[slot] != token:
+            return 0.0
+        return float(self.probabilities[slot])
+
+    def sample(self, uniform: float) -> int:
+        """The token at `uniform` (in [0, 1)) of the cumulative distribution. Never one of probability 0."""
+        cumulative = np.cumsum(self.probabilities)
+        slot = int(np.searchsorted(cumulative, uniform * cumulative[-1], side="right"))
+        if slot == len(self.ids):  # rounding took the product up to the total
+            slot = int(np.flatnonzero(self.probabilities)[-1])
+        return int(self.ids[slot])
+
+    def residual(self, draft: Distribution | None, token: int) -> Distribution:
+        """What to draw from after `token`, drawn from `draft` (None: certain), was refused: max(0, p − q), normalised.
+
+        That is empty only if the draft covers the whole target, where rounding alone can refuse; then p itself.
+        """
+        if draft is None:
+            excess = np.where(self.ids == token, 0.0, self.probabilities)
+        else:
+            excess = np.maximum(self.probabilities - draft.at(self.ids), 0.0)
+        total = float(excess.sum())
+        if total <= 0.0:
+            return self
+        kept = excess > 0
+        return Distribution(self.ids[kept], excess[kept] / total)
+
+    def at(self, ids: IntArray) -> DoubleArray:
+        """The probabilities of `ids` [m]."""
+        if len(ids) == len(self.ids) and (ids is self.ids or np.array_equal(ids, self.ids)):
+            return self.probabilities
+        slots = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+        return np.where(self.ids[slots] == ids, self.probabilities[slots], 0.0)
+
+    def top(self, count: int) -> tuple[tuple[int, float], ...]:
+        """The `count` most likely (token, probability), descending, ties to the lower id."""
+        order = np.argsort(-self.probabilities, kind="stable")[:count]
+        return tuple((int(self.ids[i]), float(self.probabilities[i])) for i in order)
