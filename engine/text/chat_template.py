@@ -13,9 +13,12 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 import jinja2
+from jinja2 import meta
 from jinja2.ext import loopcontrols
 
 from engine.errors import TemplateError
+from engine.files.checkpoint import Checkpoint
+from engine.files.tokenizer_source import TokenizerSource
 from engine.text.sandbox import MAX_TEXT, BoundedEnvironment, TooMuchError
 
 CHATML = """\
@@ -29,6 +32,7 @@ CHATML = """\
 
 MAX_SOURCE = 1_000_000
 _NAME = "<chat template>"
+_TOKEN_NAMES = ("bos", "eos", "pad", "unk")
 
 
 class ChatTemplate:
@@ -45,6 +49,8 @@ class ChatTemplate:
         self._variables = dict(special_tokens or {})
         self._environment = _environment()
         self._template = self._compile()
+        self.knows_thinking = "enable_thinking" in meta.find_undeclared_variables(self._environment.parse(self.source))
+        """Does the template ask whether to think?"""
 
     def _compile(self) -> jinja2.Template:
         if len(self.source) > MAX_SOURCE:
@@ -87,6 +93,28 @@ class ChatTemplate:
                 raise TooMuchError("it builds too long a text")
             pieces.append(piece)
         return "".join(pieces)
+
+
+def open_chat_template(checkpoint: Checkpoint) -> ChatTemplate:
+    """The checkpoint's chat template, or ChatML if it has none; TemplateError if it is broken."""
+    return ChatTemplate(checkpoint.chat_template, template_tokens(checkpoint.tokenizer))
+
+
+def template_tokens(source: TokenizerSource) -> dict[str, str]:
+    """The special tokens by the names that templates use: `bos_token`, `eos_token`, `pad_token`, `unk_token`."""
+    found = {f"{name}_token": _spelling(source.settings, f"{name}_token") for name in _TOKEN_NAMES}
+    for name, token in source.special_ids.items():
+        short = "pad" if name == "padding" else name
+        if short in _TOKEN_NAMES and 0 <= token < len(source.tokens):
+            found[f"{short}_token"] = source.tokens[token]
+    return {name: text for name, text in found.items() if text is not None}
+
+
+def _spelling(settings: Mapping[str, Any], name: str) -> str | None:
+    value = settings.get(name)
+    if isinstance(value, Mapping):  # {"content": "<|im_end|>", "lstrip": …}
+        value = value.get("content")
+    return value if isinstance(value, str) else None
 
 
 class _RaisedByTemplateError(Exception):

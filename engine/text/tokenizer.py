@@ -15,6 +15,8 @@ from typing import Any
 import tokenizers
 
 from engine.errors import CheckpointError
+from engine.files.bounded import JSON_LIMIT, read_text
+from engine.files.tokenizer_source import TokenizerSource
 from engine.text.byte_level import to_bytes
 
 
@@ -99,6 +101,25 @@ class Tokenizer:
         return self._bpe.token_to_id(text) if found is None else found
 
 
+def open_tokenizer(source: TokenizerSource) -> Tokenizer:
+    """Load the vocabulary (seconds for the largest).
+
+    Raises:
+        CheckpointError: there is none, it is damaged, or it is of another kind than byte-level BPE.
+    """
+    if source.json_path is not None:
+        return tokenizer_from_json(read_text(source.json_path, JSON_LIMIT), source.json_path.name)
+    if source.missing:
+        raise CheckpointError(
+            f"{source.missing} Without it there is no text; copy it there from the model's publisher."
+        )
+    if source.model != "gpt2":
+        raise CheckpointError(
+            f"The file's tokenizer is of the kind {source.model!r}, but this family's is byte-level BPE (gpt2)."
+        )
+    return tokenizer_from_vocabulary(source.tokens, source.token_types, source.merges, source.pre, "The file")
+
+
 def tokenizer_from_json(text: str, where: str = "tokenizer.json") -> Tokenizer:
     """A tokenizer from the text of a `tokenizer.json`.
 
@@ -114,7 +135,6 @@ def tokenizer_from_json(text: str, where: str = "tokenizer.json") -> Tokenizer:
         raise CheckpointError(f"{where} is not a tokenizer: {_reason(error)}; get the file again.") from None
     if kind != "BPE" or "ByteLevel" not in json.dumps(data.get("decoder")):
         raise CheckpointError(f"{where} holds a {kind} tokenizer, but models of this family use byte-level BPE.")
-    data["added_tokens"] = []
     entries = _entries(vocabulary, added, where)
     return Tokenizer(_build(data, where), entries, added)
 
@@ -144,7 +164,6 @@ def tokenizer_from_vocabulary(
     )
     data = {
         "version": "1.0",
-        "added_tokens": [],
         "normalizer": {"type": "NFC"},
         "pre_tokenizer": {
             "type": "Sequence",
@@ -171,10 +190,19 @@ PRE_TOKENIZERS = {
 
 
 def _build(data: dict[str, Any], where: str) -> tokenizers.Tokenizer:
+    """The library's tokenizer for a tokenizer.json, without its added tokens."""
+    model = data["model"]
+    frame = {**data, "added_tokens": [], "post_processor": None, "model": {"type": "BPE", "vocab": {}, "merges": []}}
     try:
-        return tokenizers.Tokenizer.from_str(json.dumps(data))
+        built = tokenizers.Tokenizer.from_str(json.dumps(frame))
+        merges = [tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge) for merge in model["merges"]]
+        # Handing the vocabulary over as objects takes a third of the time of writing and reading it as JSON again.
+        built.model = tokenizers.models.BPE(
+            model["vocab"], merges, ignore_merges=bool(model.get("ignore_merges")), fuse_unk=bool(model.get("fuse_unk"))
+        )
     except Exception as error:  # the library raises bare Exception
         raise CheckpointError(f"{where} is not a usable tokenizer: {_reason(error)}.") from None
+    return built
 
 
 def _entries(vocabulary: dict[str, int], added: Sequence[AddedToken], where: str) -> list[str | None]:
