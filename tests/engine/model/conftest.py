@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,16 +41,12 @@ def load(path: Path, threads: int = 1, float_activations: bool = False) -> Loade
 
 
 @pytest.fixture(scope="session")
-def loaded() -> Callable[..., Loaded]:
-    cache: dict[tuple[str, int, bool], Loaded] = {}
-
-    def get(name: str, threads: int = 1, float_activations: bool = False) -> Loaded:
-        key = (name, threads, float_activations)
-        if key not in cache:
-            cache[key] = load(DATA / name, threads, float_activations)
-        return cache[key]
-
-    return get
+def loaded() -> Iterator[Callable[..., Loaded]]:
+    """Get a reference checkpoint by name and number of threads."""
+    models = {(name, threads): load(DATA / name, threads) for name in ("tiny-dense", "tiny-moe") for threads in (1, 2)}
+    yield lambda name, threads=1: models[name, threads]
+    for model in models.values():
+        model.weights.close()
 
 
 def goldens(name: str, part: str) -> dict[str, np.ndarray]:

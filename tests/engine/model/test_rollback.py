@@ -6,16 +6,21 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.cancel import CancelToken
 from engine.errors import Cancelled
 from engine.model.state import AttentionCache, RecurrentCache, TrunkState
-from tests.engine.model.conftest import Loaded, load, DATA
+from engine.model.target import TargetSession
+from tests.engine.model.conftest import Loaded
 
 Load = Callable[..., Loaded]
-TINY = load(DATA / "tiny-dense")
+
+
+@pytest.fixture
+def new_session(loaded: Load) -> Callable[[], TargetSession]:
+    return loaded("tiny-dense").session
 
 
 def assert_equal_states(a: TrunkState, b: TrunkState) -> None:
@@ -30,10 +35,12 @@ def assert_equal_states(a: TrunkState, b: TrunkState) -> None:
             np.testing.assert_array_equal(x.values[:, : a.position], y.values[:, : a.position])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_o08_rollback_after_any_mix_of_passes_equals_a_replay(data: st.DataObject) -> None:
-    session, kept = TINY.session(), []
+def test_o08_rollback_after_any_mix_of_passes_equals_a_replay(
+    new_session: Callable[[], TargetSession], data: st.DataObject
+) -> None:
+    session, kept = new_session(), []
     token = st.integers(0, 972)
     for _ in range(data.draw(st.integers(1, 6), label="passes")):
         tokens = data.draw(st.lists(token, min_size=1, max_size=20), label="tokens")
@@ -44,18 +51,20 @@ def test_o08_rollback_after_any_mix_of_passes_equals_a_replay(data: st.DataObjec
         if 0 < keep <= 15 and data.draw(st.booleans(), label="again"):
             session.rollback(session.position - 1)
             kept.pop()
-    replay = TINY.session()
+    replay = new_session()
     for token_id in kept:
         replay.forward([token_id])
     assert_equal_states(session.state, replay.state)
     np.testing.assert_array_equal(session.forward([5, 6]), replay.forward([5, 6]))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 972), min_size=2, max_size=40), st.data())
-def test_o04_rows_do_not_depend_on_the_cut(tokens: list[int], data: st.DataObject) -> None:
-    whole = TINY.session().forward(tokens)
-    session, rows = TINY.session(), []
+def test_o04_rows_do_not_depend_on_the_cut(
+    new_session: Callable[[], TargetSession], tokens: list[int], data: st.DataObject
+) -> None:
+    whole = new_session().forward(tokens)
+    session, rows = new_session(), []
     rest = tokens
     while rest:
         n = data.draw(st.integers(1, min(15, len(rest))))
@@ -72,15 +81,15 @@ def test_thread_count_changes_nothing(loaded: Load, name: str) -> None:
     np.testing.assert_array_equal(one.logits(one.forward(tokens)), two.logits(two.forward(tokens)))
 
 
-def test_rollback_outside_the_last_pass_is_refused() -> None:
-    session = TINY.session()
+def test_rollback_outside_the_last_pass_is_refused(new_session: Callable[[], TargetSession]) -> None:
+    session = new_session()
     session.forward([1, 2, 3])
     session.forward([4, 5])
     with pytest.raises(ValueError, match="the last pass covers 3 to 5"):
         session.rollback(2)
 
 
-def test_cancelled_pass_leaves_the_state_as_it_was() -> None:
+def test_cancelled_pass_leaves_the_state_as_it_was(new_session: Callable[[], TargetSession]) -> None:
     class AfterThreeLayers(CancelToken):
         checks = 0
 
@@ -90,7 +99,7 @@ def test_cancelled_pass_leaves_the_state_as_it_was() -> None:
                 raise Cancelled
 
     for rows in (4, 30):
-        session, untouched = TINY.session(), TINY.session()
+        session, untouched = new_session(), new_session()
         for s in (session, untouched):
             s.forward([7, 8, 9])
         with pytest.raises(Cancelled):
@@ -99,8 +108,8 @@ def test_cancelled_pass_leaves_the_state_as_it_was() -> None:
         np.testing.assert_array_equal(session.forward([3]), untouched.forward([3]))
 
 
-def test_o13_clone_and_snapshot_are_independent() -> None:
-    session = TINY.session()
+def test_o13_clone_and_snapshot_are_independent(new_session: Callable[[], TargetSession]) -> None:
+    session = new_session()
     session.forward([1, 2, 3, 4])
     snapshot = session.snapshot()
     other = session.clone()
