@@ -19,8 +19,8 @@ FloatArray = npt.NDArray[np.float32]
 class WeightSource(Protocol):
     """Hands out weights by unit. Unit names: `layers.N`, `head`, `mtp`, `draft_head`.
 
-    A pass acquires its units in execution order and releases each when it is done with it. Matrices are valid only between
-    the two: with a budget their bytes live in a ring that is refilled.
+    A pass acquires its units in execution order and releases each when it is done with it. Matrices are valid only
+    between the two: with a budget their bytes live in a ring that is refilled. One unit is held at a time.
     """
 
     def acquire(self, unit: str, cancel: CancelToken | None = None) -> Mapping[str, Matrix]:
@@ -33,13 +33,26 @@ class WeightSource(Protocol):
     def experts(
         self, unit: str, ids: Sequence[int], cancel: CancelToken | None = None
     ) -> Mapping[int, Mapping[str, Matrix]]:
-        """Matrices `gate_proj`, `up_proj`, `down_proj` (or `gate_up_proj`) of the routed experts `ids` of an acquired unit."""
+        """Matrices `gate_proj.weight`, `up_proj.weight`, `down_proj.weight` of the routed experts `ids` of an acquired unit.
+
+        With a budget they are read in the order of `ids`, a few ahead, and taking one waits for it. The matrices of an
+        expert are valid until another one is taken, or the unit is released.
+        """
 
     def vector(self, name: str) -> FloatArray:
-        """A small tensor (norm, bias, A_log, conv1d …) by its full canonical name, converted to float32; always resident."""
+        """A small tensor by its full canonical name as float32, always resident: norm scales as what x is multiplied with,
+        `….conv1d.weight` as [channels, taps], `….decay_rate` (exp(A_log)) in place of `….A_log`, others flat."""
 
     def has(self, name: str) -> bool:
         """Is there a tensor with this full canonical name?"""
 
-    def embedding(self, ids: npt.NDArray[np.int64], out: FloatArray) -> None:
-        """Rows `ids` [T] of the embedding table as float32 into out [T, H]."""
+    def embedding(
+        self,
+        ids: npt.NDArray[np.int64],
+        out: FloatArray,
+        *,
+        table: str = "embed_tokens.weight",
+        cancel: CancelToken | None = None,
+    ) -> None:
+        """Rows `ids` [T] of an embedding table as float32 into out [T, H]. An MTP layer may have a table of its own:
+        `has("mtp.embed_tokens.weight")`."""

@@ -1,0 +1,130 @@
+"""Which units stay in memory under a byte budget, and how the rest of the budget is shared out.
+
+Keeping a unit saves (uses per round × its bytes) of reading and costs its bytes, so units with the most uses stay
+first. Of equals, the ones that stay are spread evenly over the pass, so that the disk always has something to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.errors import OptionError
+
+RING_BLOCKS = 2
+"""The ring holds this many of the largest streamed unit: one in use, one on its way."""
+CACHE_SLOTS = 2
+"""Least number of experts in the cache: one in use, one on its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What there is to be placed, in bytes of memory (laid out for direct reads)."""
+
+    units: Mapping[str, int]
+    """In execution order, without experts."""
+    uses: Mapping[str, float]
+    experts: int = 0
+    """All routed experts, as they lie when all are resident."""
+    expert_slot: int = 0
+    expert_count: int = 0
+    tables: int = 0
+    """Embedding tables that are no head."""
+    vectors: int = 0
+    scratch: int = 0
+    """For reading embedding rows."""
+
+    @property
+    def everything(self) -> int:
+        return sum(self.units.values()) + self.experts + self.tables + self.vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Residency:
+    """How the budget is spent."""
+
+    resident: tuple[str, ...]
+    streamed: tuple[str, ...]
+    complete: bool
+    """Everything is resident, experts and embedding table too."""
+    resident_bytes: int
+    """Resident units, small tensors, embedding rows (or the table)."""
+    ring_bytes: int
+    cache_bytes: int
+
+    @property
+    def total(self) -> int:
+        return self.resident_bytes + self.ring_bytes + self.cache_bytes
+
+
+def minimum_budget(sizes: Sizes) -> int:
+    """The smallest budget that works."""
+    rings = [
+        RING_BLOCKS * largest + sum(size for size in sizes.units.values() if size > largest)
+        for largest in {0, *sizes.units.values()}
+    ]
+    return min(_fixed(sizes) + min(rings), sizes.everything)
+
+
+def choose_residency(sizes: Sizes, budget: int | None) -> Residency:
+    """The residency that reads the fewest bytes per round within `budget` bytes; None keeps everything.
+
+    Raises:
+        OptionError: the budget is below `minimum_budget`.
+    """
+    names = tuple(sizes.units)
+    if budget is None or sizes.everything <= budget:
+        return Residency(names, (), True, sizes.everything, 0, 0)
+    best: tuple[float, Residency] | None = None
+    for largest in sorted({0, *sizes.units.values()}):
+        found = _with_ring_for(sizes, budget, largest)
+        if found is not None:
+            saved = sum(sizes.units[name] * sizes.uses[name] for name in found.resident)
+            if best is None or saved > best[0]:
+                best = (saved, found)
+    if best is None:
+        raise OptionError(
+            f"The memory budget is {budget / 1e6:,.0f} MB, but this model needs at least"
+            f" {minimum_budget(sizes) / 1e6:,.1f} MB."
+        )
+    return best[1]
+
+
+def _fixed(sizes: Sizes) -> int:
+    return sizes.vectors + sizes.scratch + min(CACHE_SLOTS, sizes.expert_count) * sizes.expert_slot
+
+
+def _with_ring_for(sizes: Sizes, budget: int, largest: int) -> Residency | None:
+    """The best residency in which no streamed unit is larger than `largest`; None if it does not fit."""
+    ring = RING_BLOCKS * largest
+    left = budget - _fixed(sizes) - ring
+    resident = {name for name, size in sizes.units.items() if size > largest}
+    left -= sum(sizes.units[name] for name in resident)
+    if left < 0:
+        return None
+    for name in _by_worth(sizes):
+        if name not in resident and sizes.units[name] <= left:
+            resident.add(name)
+            left -= sizes.units[name]
+    streamed = tuple(name for name in sizes.units if name not in resident)
+    kept = tuple(name for name in sizes.units if name in resident)
+    if not streamed:
+        left, ring = left + ring, 0
+    cache = 0
+    if sizes.expert_count:
+        slots = min(sizes.expert_count, min(CACHE_SLOTS, sizes.expert_count) + left // sizes.expert_slot)
+        left -= (slots - min(CACHE_SLOTS, sizes.expert_count)) * sizes.expert_slot
+        cache = slots * sizes.expert_slot
+    elif streamed:
+        # What is left holds more of what runs ahead; beyond all that is streamed there is nothing to hold.
+        ring += min(left, max(0, sum(sizes.units[name] for name in streamed) - ring)) // 4096 * 4096
+    resident_bytes = sum(sizes.units[name] for name in kept) + sizes.vectors + sizes.scratch
+    return Residency(kept, streamed, False, resident_bytes, ring, cache)
+
+
+def _by_worth(sizes: Sizes) -> Sequence[str]:
+    """Most uses first; equals in an order of which every beginning is spread evenly."""
+    names = list(sizes.units)
+    bits = max(1, (len(names) - 1).bit_length())
+    spread = {name: int(f"{index:0{bits}b}"[::-1], 2) for index, name in enumerate(names)}
+    return sorted(names, key=lambda name: (-sizes.uses[name], spread[name]))

@@ -1,0 +1,41 @@
+"""Matrices as views of a buffer that holds their unit's bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from engine.kernels.matrix import Matrix
+from engine.weights.buffers import ByteArray
+from engine.weights.units import UnitTensor
+from engine.weights.vectors import FloatArray
+
+FP8_BLOCK = 128
+"""Rows and columns that share one scale of an FP8 matrix."""
+
+
+def matrices(
+    tensors: Sequence[UnitTensor], places: Sequence[int], buffer: ByteArray, vectors: Mapping[str, FloatArray]
+) -> dict[str, Matrix]:
+    """The matrices of `tensors`, whose bytes begin at `places` in `buffer`; nothing is copied."""
+    return {
+        tensor.name: Matrix(
+            tensor.format,
+            tensor.rows,
+            tensor.cols,
+            buffer[place : place + tensor.range.nbytes],
+            _scale(tensor, vectors),
+        )
+        for tensor, place in zip(tensors, places, strict=True)
+    }
+
+
+def _scale(tensor: UnitTensor, vectors: Mapping[str, FloatArray]) -> FloatArray | None:
+    if tensor.scale is None:
+        return None
+    scale = vectors[tensor.scale]
+    if tensor.scale_index is not None:
+        scale = scale[tensor.scale_index]
+    if tensor.scale_half is not None:
+        half = tensor.rows // FP8_BLOCK
+        scale = scale[tensor.scale_half * half : (tensor.scale_half + 1) * half]
+    return scale
