@@ -128,6 +128,34 @@ def reinterpret(b: Builder, value: Value, element: ir.Type, lanes: int) -> Value
     return b.bitcast(value, vector(element, lanes))
 
 
+def gather(b: Builder, element: ir.Type, scalars: Sequence[Value]) -> Value:
+    """A vector of the given scalars."""
+    result = ir.Constant(vector(element, len(scalars)), ir.Undefined)
+    for lane, scalar in enumerate(scalars):
+        result = b.insert_element(result, scalar, I32(lane))
+    return result
+
+
+def table(b: Builder, name: str, element: ir.Type, values: Sequence[int]) -> Value:
+    """Address of a constant array that is part of the compiled code."""
+    content = ir.Constant(ir.ArrayType(element, len(values)), [element(value) for value in values])
+    return b.ptrtoint(cgutils.global_constant(b, name, content), I64)
+
+
+def lookup_bytes(b: Builder, values: Sequence[int], indices: Value) -> Value:
+    """values[index] for the bytes 0…15 in `indices` <16n x i8>; 16 signed bytes are the values."""
+    lanes = indices.type.count
+    if has("avx2") and lanes > 32:
+        return concatenate(b, [lookup_bytes(b, values, half) for half in split(b, indices, 2)])
+    if has("avx2") and lanes == 32:
+        return _call(b, "llvm.x86.avx2.pshuf.b", indices.type, [constant(I8, [*values, *values]), indices])
+    if has("ssse3") and lanes == 16:
+        return _call(b, "llvm.x86.ssse3.pshuf.b.128", indices.type, [constant(I8, values), indices])
+    entries = table(b, "bytes", I8, [value & 0xFF for value in values])
+    found = [b.extract_element(indices, I32(lane)) for lane in range(lanes)]
+    return gather(b, I8, [load(b, b.add(entries, b.zext(index, I64)), I8) for index in found])
+
+
 # ---- arithmetic ----
 
 
@@ -174,6 +202,22 @@ def half_to_float(b: Builder, bits: Value) -> Value:
     finite = reinterpret(b, scaled, I32, lanes)
     sign = b.shl(b.and_(wide, filled(I32, lanes, 0x8000)), filled(I32, lanes, 16))
     return reinterpret(b, b.or_(b.select(special, infinite, finite), sign), F32, lanes)
+
+
+def select_signed(b: Builder, by: Value, value: Value) -> Value:
+    """value · (−1 where `by` is negative, anything where it is 0, else 1), <n x i8>."""
+    lanes = value.type.count
+    if has("avx2") and not has("avx512bw") and lanes > 32:
+        halves = zip(split(b, by, 2), split(b, value, 2), strict=True)
+        return concatenate(b, [select_signed(b, p, q) for p, q in halves])
+    if has("avx2") and lanes == 32:
+        return _call(b, "llvm.x86.avx2.psign.b", value.type, [value, by])
+    return b.select(b.icmp_signed("<", by, zero(by.type)), b.sub(zero(value.type), value), value)
+
+
+def absolute(b: Builder, value: Value) -> Value:
+    """|value| of signed bytes as unsigned bytes (128 for −128)."""
+    return b.select(b.icmp_signed("<", value, zero(value.type)), b.sub(zero(value.type), value), value)
 
 
 # ---- integer dot products ----

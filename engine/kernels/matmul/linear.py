@@ -9,7 +9,7 @@ import numpy.typing as npt
 from numba import njit
 
 from engine.kernels.context import ComputeContext
-from engine.kernels.dequantise import row_decoder
+from engine.kernels.matmul.dequantise import row_decoder
 from engine.kernels.formats import row_bytes
 from engine.kernels.matmul.activations import pad_rows, split_even_odd
 from engine.kernels.matmul.checks import check_arguments
