@@ -52,7 +52,7 @@ class Checkpoint:
         return spec
 
     def scale(self, name: str) -> TensorSpec | None:
-        """The scales of an FP8 matrix, [ceil(rows / 128), ceil(columns / 128)] or a single one; None for other formats."""
+        """The scales of an FP8 matrix: [ceil(rows / 128), ceil(columns / 128)], or one for all. None for other formats."""
         return self.tensors.get(name + SCALE_SUFFIX)
 
     def experts(self, unit: str) -> ExpertLayout:
@@ -77,8 +77,8 @@ def open_checkpoint(path: str | Path, problems: list[str] | None = None) -> Chec
     """Open a folder in the published layout, a .safetensors file beside its config.json, or a .gguf file.
 
     Headers only: all lengths, and the shape and type of every tensor, are checked first.
-    Raises CheckpointError or UnsupportedError. With a list of `problems`, faults are appended to it as sentences and only
-    those that leave nothing to describe are raised.
+    Raises CheckpointError or UnsupportedError. With a list of `problems`, faults are appended to it as sentences, and
+    only those that leave nothing to describe are raised.
     """
     findings = Findings()
     checkpoint = _survey(Path(path), findings)
@@ -90,7 +90,9 @@ def open_checkpoint(path: str | Path, problems: list[str] | None = None) -> Chec
 
 
 def _survey(path: Path, findings: Findings) -> Checkpoint:
+    # The openers build Checkpoints, so they are imported here.
     from engine.files.folder_checkpoint import open_folder, open_single
+    from engine.files.gguf_checkpoint import open_gguf
 
     if path.name in ("config.json", "model.safetensors.index.json") and path.is_file():
         path = path.parent
@@ -99,8 +101,6 @@ def _survey(path: Path, findings: Findings) -> Checkpoint:
     if not path.exists():
         raise CheckpointError(f"There is no file or folder {path}.")
     if is_gguf(path):
-        from engine.files.gguf_checkpoint import open_gguf
-
         return open_gguf(path, findings)
     if path.suffix == ".safetensors":
         return open_single(path, findings)

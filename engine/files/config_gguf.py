@@ -124,7 +124,7 @@ def _layers(reader: _Reader, count: int) -> tuple[LayerKind, ...]:
     if isinstance(recurrent, np.ndarray):
         if len(recurrent) < count:
             raise CheckpointError(
-                f"{reader.where} is damaged: attention.recurrent_layers has {len(recurrent)} entries for {count} layers."
+                f"{reader.where} is damaged: recurrent_layers has {len(recurrent)} entries for {count} layers."
             )
         return tuple("linear" if linear else "full" for linear in recurrent[:count])
     interval = reader.whole("full_attention_interval", 4)
@@ -147,7 +147,7 @@ def _sections(value: Value | None) -> tuple[int, ...] | None:
 
 
 def end_ids(metadata: Mapping[str, Value]) -> tuple[int, ...]:
-    """End tokens: those that the metadata names, and the family's two where the vocabulary has them as control tokens."""
+    """End tokens: those that the metadata names, and the family's two where they are control tokens of the vocabulary."""
     named = (metadata.get(f"tokenizer.ggml.{key}_token_id") for key in ("eos", "eot"))
     ids = [value for value in named if type(value) is int]
     tokens, types = metadata.get("tokenizer.ggml.tokens"), metadata.get("tokenizer.ggml.token_type")

@@ -15,7 +15,7 @@ class Conventions:
     """What must be undone on reading."""
 
     norm_offset: float = 1.0
-    """Added to stored norm weights (never to `linear_attn.norm`): 1.0 where they are zero-centred, 0.0 where 1 + w is stored."""
+    """Added to stored norm weights, never to `linear_attn.norm`: 1.0 where they are zero-centred, 0.0 where they are 1 + w."""
     decay: Literal["A_log", "negative_rate"] = "A_log"
     """`negative_rate`: what stands under `A_log` is −exp(A_log)."""
     v_heads: Literal["grouped", "tiled"] = "grouped"
@@ -37,8 +37,8 @@ def safetensors_conventions(
 ) -> Conventions:
     """The conventions of one safetensors export, from the shape of its convolutions.
 
-    An export without any (an MTP layer alone) is MLX's if its `__metadata__` says `format: mlx`. The values of the norms
-    are never looked at: means near zero occur on both sides.
+    An export without any (an MTP layer alone) is MLX's if its `__metadata__` says `format: mlx`. The values of the
+    norms are never looked at: means near zero occur on both sides.
     Raises CheckpointError if the convolutions contradict each other.
     """
     axes: dict[Literal["C1K", "CK1", "CK"], TensorSpec] = {}

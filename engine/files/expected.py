@@ -153,7 +153,7 @@ def _wrong_shape(spec: TensorSpec, shape: Shape) -> str:
 
 
 def _check_scale(weight: TensorSpec, scale: TensorSpec | None, findings: Findings) -> None:
-    """FP8 needs a factor per 128 × 128 block (or one for the whole matrix): without it weights would be far too large."""
+    """FP8 needs a factor per 128 × 128 block (or one for all): without it weights would be far too large."""
     if scale is None:
         findings.add(
             f"Tensor {weight.file_name} in {weight.file.name} is FP8 without its scales "

@@ -26,8 +26,8 @@ class ExpertLayout:
     tensors: Mapping[str, TensorSpec]
 
     def expert(self, index: int) -> dict[str, TensorSpec]:
-        """The matrices of one expert by part name, [rows, columns] each; an FP8 part has its scales beside it, under the
-        part's name + `_scale_inv`."""
+        """The matrices of one expert by part name, [rows, columns] each; an FP8 part has its scales beside it, as
+        part + `_scale_inv`."""
         found = {}
         for part in self.parts:
             name = f"{self.prefix}.{part}" if self.packed else f"{self.prefix}.{index}.{part}.weight"
@@ -51,8 +51,8 @@ class ExpertLayout:
 
 
 def expert_layout(tensors: Mapping[str, TensorSpec], prefix: str, count: int) -> ExpertLayout:
-    """How the experts under `prefix` are stored. Without any of them the published packed form is assumed, so that a check
-    against it names what is missing."""
+    """How the experts under `prefix` are stored. Without any of them the published packed form is assumed, so that a
+    check against it names what is missing."""
     for parts in PACKED:
         if f"{prefix}.{parts[0]}" in tensors:
             return ExpertLayout(prefix, count, parts, True, tensors)

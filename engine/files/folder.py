@@ -35,7 +35,7 @@ class Gathered:
 
 
 def folder_files(folder: Path, findings: Findings) -> tuple[list[Path], dict[str, str]]:
-    """The safetensors files of a folder's checkpoint, and the index's table tensor → file name (empty without an index).
+    """The safetensors files of a folder's checkpoint, and the index's table tensor → file name (empty without one).
 
     Files that are missing go to `findings`. Raises CheckpointError if there are none, or it is not clear which.
     """

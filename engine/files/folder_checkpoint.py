@@ -16,7 +16,7 @@ from engine.files.conventions import Conventions, safetensors_conventions
 from engine.files.expected import check_tensors, expected_mtp, expected_trunk
 from engine.files.findings import Findings, listed
 from engine.files.folder import INDEX, SHARD, Gathered, folder_files, gather
-from engine.files.notes import ANNOUNCED_MTP, NO_MTP
+from engine.files.notes import ANNOUNCED_MTP, MTP_ALONE, NO_MTP
 from engine.files.tensor_spec import TensorSpec
 from engine.files.tokenizer_source import folder_template, folder_tokenizer, generation_settings
 
@@ -37,7 +37,10 @@ def open_single(path: Path, findings: Findings) -> Checkpoint:
         return open_folder(path.parent, findings)
     root = _config(path.parent)
     config = config_from_json(root, generation_settings(path.parent, Findings()))
-    return _assemble(path, root, config, gather([path], {}, findings), findings)
+    gathered = gather([path], {}, findings)
+    if "mtp.fc.weight" in gathered.tensors and "embed_tokens.weight" not in gathered.tensors:
+        raise CheckpointError(f"{path.name} {MTP_ALONE}")
+    return _assemble(path, root, config, gathered, findings)
 
 
 def _config(folder: Path) -> dict[str, Any]:
@@ -83,7 +86,7 @@ def _assemble(
 
 
 def _tied(root: Mapping[str, Any], config: ModelConfig, has_head: bool, notes: list[str]) -> bool:
-    """Is the embedding the head? The flag stands at the root, in text_config, or in both; if they disagree, the file decides."""
+    """Is the embedding the head? The flag stands at the root, in text_config or in both; if they disagree, the file decides."""
     text = root.get("text_config", {})
     flags = {table["tie_word_embeddings"] for table in (root, text) if table.get("tie_word_embeddings") is not None}
     if len(flags) == 2:
@@ -115,7 +118,7 @@ def _conventions(gathered: Gathered, config: ModelConfig, findings: Findings) ->
 
 
 def _check(tensors: dict[str, TensorSpec], config: ModelConfig, of: str, findings: Findings) -> None:
-    """Every tensor of the architecture must be there in its shape, and no other may be: what is not understood is not ignored."""
+    """Every tensor of the architecture must be there in its shape, and no other: what is not understood is not ignored."""
     placed = check_tensors(expected_trunk(config, tensors), tensors, findings, of)
     if config.mtp_layers:
         placed |= check_tensors(expected_mtp(config, tensors), tensors, findings, of) | _EXTRAS

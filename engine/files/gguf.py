@@ -1,13 +1,13 @@
 """The header of a .gguf file, checked against the file: metadata and tensor table.
 
-Layout (little endian): "GGUF", u32 version, u64 tensors, u64 pairs, pairs, tensor table, padding, data. Written from the format's
-public specification, and suspicious: every count is held against the bytes that are left before memory is asked for.
+Layout (little endian): "GGUF", u32 version, u64 tensors, u64 pairs, the pairs, the tensor table, padding, data. Written from
+the format's public specification, and suspicious: every count is held against the file's size before memory is asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.errors import CheckpointError
@@ -52,8 +52,7 @@ GGML_TYPES = {
 
 TENSOR_LIMIT = 1 << 20
 PAIR_LIMIT = 1 << 16
-_SMALLEST_TENSOR = 8 + 1 + 4 + 8 + 4 + 8
-_SMALLEST_PAIR = 8 + 1 + 4 + 1
+_SMALLEST_ENTRY = 8 + 4 + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +84,15 @@ def read_gguf(path: Path, findings: Findings) -> GgufFile:
         cursor = Cursor(file)
         version = _version(cursor)
         tensors, pairs = cursor.u64(), cursor.u64()
-        _check_count(path, "tensors", tensors, TENSOR_LIMIT, _SMALLEST_TENSOR, file.size)
-        _check_count(path, "metadata entries", pairs, PAIR_LIMIT, _SMALLEST_PAIR, file.size)
+        _check_count(file, "tensors", tensors, TENSOR_LIMIT)
+        _check_count(file, "metadata entries", pairs, PAIR_LIMIT)
         metadata: dict[str, Value] = {}
         for _ in range(pairs):
             key = cursor.string()
             if key in metadata:
                 raise CheckpointError(f"{path.name} is damaged: the metadata key {key[:100]!r} stands in it twice.")
             metadata[key] = cursor.value(cursor.u32())
-        table = [_entry(cursor, path) for _ in range(tensors)]
-        alignment = _alignment(metadata, path)
-        data_start = -(-cursor.position // alignment) * alignment
-        specs: dict[str, TensorSpec] = {}
-        for name, shape, kind, offset in table:
-            if name in specs:
-                raise CheckpointError(f"{path.name} is damaged: the tensor {name[:100]!r} stands in it twice.")
-            specs[name] = _spec(name, shape, kind, data_start, offset, alignment, path)
+        specs = _tensor_table(cursor, tensors, _alignment(metadata, path))
         _check_extent(list(specs.values()), file, findings)
         return GgufFile(path, file.size, version, metadata, specs)
 
@@ -123,21 +115,47 @@ def _version(cursor: Cursor) -> int:
     )
 
 
-def _check_count(path: Path, what: str, count: int, limit: int, smallest: int, size: int) -> None:
-    if count > limit or count * smallest > size:
-        raise CheckpointError(f"{path.name} is damaged: its header announces {count:,} {what}, in {size:,} bytes.")
-
-
-def _entry(cursor: Cursor, path: Path) -> tuple[str, tuple[int, ...], int, int]:
-    """(name, shape rows first, type number, offset in the data) of the next tensor."""
-    name = cursor.string()
-    dimensions = cursor.u32()
-    if dimensions > 4:
+def _check_count(file: FileReader, what: str, count: int, limit: int) -> None:
+    """`limit`, and the smallest entry possible, bound what a header may announce."""
+    if count > limit or count * _SMALLEST_ENTRY > file.size:
         raise CheckpointError(
-            f"{path.name} is damaged: tensor {name[:100]} has {dimensions} dimensions, at most 4 are possible."
+            f"{file.path.name} is damaged: its header announces {count:,} {what}, in {file.size:,} bytes."
         )
+
+
+def _tensor_table(cursor: Cursor, count: int, alignment: int) -> dict[str, TensorSpec]:
+    """The tensors of the table that begins at the cursor; their data begins at the next multiple of `alignment`."""
+    path, entries = cursor.file.path, {}
+    for _ in range(count):
+        entry = _entry(cursor, path)
+        if entry.name in entries:
+            raise CheckpointError(f"{path.name} is damaged: the tensor {entry.name[:100]!r} stands in it twice.")
+        if entry.offset % alignment or entry.offset >= 1 << 62:
+            raise CheckpointError(
+                f"{entry.where} is damaged: its offset {entry.offset:,} is no multiple of {alignment}."
+            )
+        entries[entry.name] = entry
+    data_start = -(-cursor.position // alignment) * alignment
+    return {name: replace(entry, offset=data_start + entry.offset) for name, entry in entries.items()}
+
+
+def _entry(cursor: Cursor, path: Path) -> TensorSpec:
+    """The next tensor of the table, its offset counted from the beginning of the data."""
+    name, dimensions = cursor.string(), cursor.u32()
+    where = f"Tensor {name[:200]} in {path.name}"
+    if dimensions > 4:
+        raise CheckpointError(f"{where} is damaged: it has {dimensions} dimensions, at most 4 are possible.")
     shape = tuple(cursor.u64() for _ in range(dimensions))[::-1]
-    return name, shape, cursor.u32(), cursor.u64()
+    if any(size >= 1 << 40 for size in shape):
+        raise CheckpointError(f"{where} has the impossible shape {list(shape)}.")
+    kind, offset = cursor.u32(), cursor.u64()
+    format_name = GGML_TYPES.get(kind)
+    if format_name is None:
+        return TensorSpec(name, f"GGML_{kind}", shape, path, offset, 0, name)
+    try:
+        return TensorSpec(name, format_name, shape, path, offset, stored_bytes(format_name, shape), name)
+    except ValueError as error:
+        raise CheckpointError(f"{where} is damaged: {error}.") from error
 
 
 def _alignment(metadata: Mapping[str, Value], path: Path) -> int:
@@ -145,24 +163,6 @@ def _alignment(metadata: Mapping[str, Value], path: Path) -> int:
     if not isinstance(value, int) or not 8 <= value <= 1 << 20 or value & (value - 1):
         raise CheckpointError(f"{path.name} is damaged: general.alignment is {str(value)[:40]}.")
     return value
-
-
-def _spec(
-    name: str, shape: tuple[int, ...], kind: int, data_start: int, offset: int, alignment: int, path: Path
-) -> TensorSpec:
-    where = f"Tensor {name[:200]} in {path.name}"
-    if any(size >= 1 << 40 for size in shape):
-        raise CheckpointError(f"{where} has the impossible shape {list(shape)}.")
-    if offset % alignment or offset >= 1 << 62:
-        raise CheckpointError(f"{where} is damaged: its offset {offset:,} is not a multiple of {alignment}.")
-    format_name = GGML_TYPES.get(kind)
-    if format_name is None:
-        return TensorSpec(name, f"GGML_{kind}", shape, path, data_start + offset, 0, name)
-    try:
-        nbytes = stored_bytes(format_name, shape)
-    except ValueError as error:
-        raise CheckpointError(f"{where} is damaged: {error}.") from error
-    return TensorSpec(name, format_name, shape, path, data_start + offset, nbytes, name)
 
 
 def _check_extent(specs: list[TensorSpec], file: FileReader, findings: Findings) -> None:

@@ -19,7 +19,7 @@ from engine.files.findings import Findings, listed
 from engine.files.gguf_cursor import Strings, Value
 from engine.files.gguf_names import canonical_gguf_name
 from engine.files.gguf_set import GgufSet, read_gguf_set
-from engine.files.notes import ANNOUNCED_MTP, NO_MTP
+from engine.files.notes import ANNOUNCED_MTP, MTP_ALONE, NO_MTP
 from engine.files.tensor_spec import TensorSpec
 from engine.files.tokenizer_source import TEMPLATE_LIMIT, TokenizerSource
 
@@ -31,7 +31,7 @@ _SAMPLING = {
     "penalty_repeat": "repetition_penalty",
 }
 _REFUSED = {
-    "MTP layer": "holds an MTP layer alone: choose a model, and this file as its sidecar.",
+    "MTP layer": MTP_ALONE,
     "vision tower": "is a vision tower (mmproj), not a language model: choose the model's own file.",
     "adapter": "is an adapter, not a model, and Draftscope does not apply adapters.",
 }

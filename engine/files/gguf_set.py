@@ -108,6 +108,7 @@ def _check_types(files: list[GgufFile], findings: Findings) -> None:
         each = "; ".join(f"type {kind[5:]}: {listed(names, 3)}" for kind, names in sorted(unknown.items()))
         findings.add(
             UnsupportedError(
-                f"{files[0].path.name} has tensors of types that Draftscope does not know ({each}); choose another quantisation."
+                f"{files[0].path.name} has tensors of types that Draftscope does not know ({each}); "
+                "choose another quantisation."
             )
         )

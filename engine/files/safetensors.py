@@ -88,16 +88,17 @@ def _spec(name: str, entry: object, data_start: int, path: Path) -> TensorSpec:
     where = f"Tensor {name[:200]} in {path.name}"
     if not isinstance(entry, dict):
         raise CheckpointError(f"{where} has no description in the header.")
-    dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
+    dtype = entry.get("dtype")
     format_name = FORMAT_OF_DTYPE.get(dtype) if isinstance(dtype, str) else None
     if format_name is None:
         raise CheckpointError(f"{where} has the unknown dtype {str(dtype)[:40]!r}.")
-    if not _whole_numbers(shape, DIMENSION_LIMIT) or len(shape) > 8:  # type: ignore[arg-type]
-        raise CheckpointError(f"{where} has the impossible shape {str(shape)[:80]}.")
-    if not _whole_numbers(offsets, 1 << 62) or len(offsets) != 2 or offsets[0] > offsets[1]:  # type: ignore[arg-type, index]
-        raise CheckpointError(f"{where} has the impossible data_offsets {str(offsets)[:80]}.")
-    shape = tuple(shape)  # type: ignore[arg-type]
-    begin, end = offsets  # type: ignore[misc]
+    shape = _whole_numbers(entry.get("shape"), DIMENSION_LIMIT)
+    if shape is None or len(shape) > 8:
+        raise CheckpointError(f"{where} has the impossible shape {str(entry.get('shape'))[:80]}.")
+    offsets = _whole_numbers(entry.get("data_offsets"), 1 << 62)
+    if offsets is None or len(offsets) != 2 or offsets[0] > offsets[1]:
+        raise CheckpointError(f"{where} has the impossible data_offsets {str(entry.get('data_offsets'))[:80]}.")
+    begin, end = offsets
     expected = stored_bytes(format_name, shape)
     if end - begin != expected:
         raise CheckpointError(
@@ -107,8 +108,11 @@ def _spec(name: str, entry: object, data_start: int, path: Path) -> TensorSpec:
     return TensorSpec(name, format_name, shape, path, data_start + begin, expected, name)
 
 
-def _whole_numbers(value: object, limit: int) -> bool:
-    return isinstance(value, list) and all(type(item) is int and 0 <= item < limit for item in value)
+def _whole_numbers(value: object, limit: int) -> tuple[int, ...] | None:
+    """A JSON list of whole numbers below `limit`; None if it is anything else."""
+    if not isinstance(value, list) or not all(type(item) is int and 0 <= item < limit for item in value):
+        return None
+    return tuple(value)
 
 
 def _check_extent(specs: list[TensorSpec], data_start: int, size: int, path: Path, findings: Findings) -> None:

@@ -103,8 +103,8 @@ def _gather(
 
 
 def _mtp_only(tensors: Mapping[str, TensorSpec]) -> dict[str, TensorSpec]:
-    """The MTP layer's tensors, by canonical name. Embedding and head count as its own only where there is no trunk: in a
-    whole checkpoint they are the model's."""
+    """The MTP layer's tensors, by canonical name. Embedding and head count as its own only where there is no trunk: in
+    a whole checkpoint they are the model's."""
     if "fc.weight" in tensors and "mtp.fc.weight" not in tensors:
         tensors = {("mtp." + name if name.startswith(_BARE) else name): spec for name, spec in tensors.items()}
     whole = any(name.startswith("layers.") for name in tensors)
@@ -128,7 +128,8 @@ def _check_fits(path: Path, tensors: Mapping[str, TensorSpec], config: ModelConf
         )
     if fc.shape[0] != config.hidden_size:
         raise SidecarError(
-            f"{path.name} belongs to another model: the sidecar's hidden size is {fc.shape[0]}, the model's {config.hidden_size}."
+            f"{path.name} belongs to another model: the sidecar's hidden size is {fc.shape[0]}, "
+            f"the model's {config.hidden_size}."
         )
 
 

@@ -1,0 +1,234 @@
+"""What a person should know about a model file before loading it: facts from headers, and everything that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import psutil
+
+from engine.errors import CheckpointError, EngineError
+from engine.files.checkpoint import Checkpoint, is_gguf, open_checkpoint
+from engine.files.config import ModelConfig
+from engine.files.findings import Findings
+from engine.files.folder import gather
+from engine.files.gguf_set import read_gguf_set
+from engine.files.safetensors_names import SCALE_SUFFIX
+from engine.files.tensor_spec import TensorSpec
+
+Kind = Literal["model", "sidecar", "vision tower", "unusable"]
+
+_EXPERTS = ".mlp.experts."
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class FormatUse:
+    """Tensors of one type."""
+
+    format: str
+    tensors: int
+    parameters: int
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnitSize:
+    """What is read together: `embedding`, `layers.N`, `head`, `mtp`. Routed experts are counted apart."""
+
+    name: str
+    nbytes: int
+    """Without routed experts."""
+    expert_bytes: int
+    """Of all routed experts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The answer of `describe`. Fields that are not known (the file is damaged, or no model) are empty or 0."""
+
+    path: str
+    kind: Kind
+    name: str
+    container: str = ""
+    """`safetensors` or `gguf`."""
+    architecture: str = ""
+    parameters: int = 0
+    weight_bytes: int = 0
+    files: tuple[str, ...] = ()
+    hidden_size: int = 0
+    vocabulary: int = 0
+    context: int = 0
+    linear_layers: int = 0
+    full_layers: int = 0
+    experts: int = 0
+    experts_per_token: int = 0
+    tied: bool = False
+    mtp: str = ""
+    """`inside`, the name of the file that it is in, or `none`."""
+    tokenizer: str = ""
+    chat_template: bool = False
+    formats: tuple[FormatUse, ...] = ()
+    units: tuple[UnitSize, ...] = ()
+    memory_total: int = 0
+    """Bytes of this machine."""
+    memory_available: int = 0
+    memory: str = ""
+    """Whether the weights fit, as a sentence."""
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def usable(self) -> bool:
+        """A model that can be loaded, or a sidecar that can be given to one."""
+        return self.kind in ("model", "sidecar") and not self.problems
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self) | {"usable": self.usable}
+
+
+def describe(path: str | Path) -> Report:
+    """Facts about a checkpoint or sidecar, from its headers alone. Never raises for what is in the files."""
+    path = Path(path)
+    problems: list[str] = []
+    try:
+        checkpoint = open_checkpoint(path, problems)
+    except CheckpointError as error:
+        return _other(path, str(error))
+    return _of_checkpoint(checkpoint, problems)
+
+
+def _of_checkpoint(checkpoint: Checkpoint, problems: list[str]) -> Report:
+    config, memory = checkpoint.config, psutil.virtual_memory()
+    return Report(
+        path=str(checkpoint.path),
+        kind="model",
+        name=checkpoint.name,
+        container=checkpoint.kind,
+        architecture=config.architecture,
+        parameters=checkpoint.parameters,
+        weight_bytes=checkpoint.weight_bytes,
+        files=tuple(file.name for file in checkpoint.files),
+        hidden_size=config.hidden_size,
+        vocabulary=config.vocabulary,
+        context=config.context,
+        linear_layers=config.layers.count("linear"),
+        full_layers=config.layers.count("full"),
+        experts=config.experts,
+        experts_per_token=config.experts_per_token,
+        tied=config.tied,
+        mtp=_mtp_place(checkpoint),
+        tokenizer=_tokenizer(checkpoint),
+        chat_template=checkpoint.chat_template is not None,
+        formats=format_use(checkpoint.tensors.values()),
+        units=unit_sizes(checkpoint.tensors.values(), config),
+        memory_total=memory.total,
+        memory_available=memory.available,
+        memory=_memory(checkpoint.weight_bytes, memory.available),
+        problems=tuple(problems),
+        notes=checkpoint.notes,
+    )
+
+
+def _mtp_place(checkpoint: Checkpoint) -> str:
+    fc = checkpoint.tensors.get("mtp.fc.weight")
+    if fc is None:
+        return "none"
+    alone = all(spec.name.startswith("mtp.") for spec in checkpoint.tensors.values() if spec.file == fc.file)
+    return fc.file.name if alone else "inside"
+
+
+def _tokenizer(checkpoint: Checkpoint) -> str:
+    source = checkpoint.tokenizer
+    if source.missing:
+        return ""
+    if source.json_path is not None:
+        return source.json_path.name
+    return f"{source.pre or source.model} in the metadata, {len(source.tokens):,} tokens"
+
+
+def _memory(nbytes: int, available: int) -> str:
+    sizes = f"{nbytes / _GIB:.1f} GiB of weights, {available / _GIB:.1f} GiB of memory free"
+    if nbytes <= 0.9 * available:
+        return f"Fits in memory: {sizes}."
+    return f"Larger than the free memory ({sizes}): weights are streamed from disk."
+
+
+def unit_sizes(tensors: Iterable[TensorSpec], config: ModelConfig) -> tuple[UnitSize, ...]:
+    """Bytes per unit, in the order of execution. A tied head is the embedding's bytes, read whole."""
+    plain: dict[str, int] = {}
+    routed: dict[str, int] = {}
+    for spec in tensors:
+        unit = _unit(spec.name)
+        table = routed if _EXPERTS in spec.name else plain
+        table[unit] = table.get(unit, 0) + spec.nbytes
+    if config.tied:
+        plain["head"] = plain.get("embedding", 0)
+    order = ["embedding", *(f"layers.{index}" for index in range(len(config.layers))), "head", "mtp"]
+    return tuple(
+        UnitSize(unit, plain.get(unit, 0), routed.get(unit, 0)) for unit in order if unit in plain or unit in routed
+    )
+
+
+def _unit(name: str) -> str:
+    if name.startswith("mtp."):
+        return "mtp"
+    if name.startswith("layers."):
+        return name[: name.index(".", 7)] if "." in name[7:] else name
+    return "embedding" if name.startswith("embed_tokens.") else "head"
+
+
+def format_use(tensors: Iterable[TensorSpec]) -> tuple[FormatUse, ...]:
+    """Tensors, parameters and bytes per type, the most bytes first."""
+    found: dict[str, list[TensorSpec]] = {}
+    for spec in {(spec.file, spec.offset): spec for spec in tensors}.values():
+        found.setdefault(spec.format, []).append(spec)
+    uses = [
+        FormatUse(
+            name,
+            len(specs),
+            sum(spec.elements for spec in specs if not spec.name.endswith(SCALE_SUFFIX)),
+            sum(spec.nbytes for spec in specs),
+        )
+        for name, specs in found.items()
+    ]
+    return tuple(sorted(uses, key=lambda use: -use.nbytes))
+
+
+def _other(path: Path, problem: str) -> Report:
+    """A file that is no model: perhaps a sidecar or a vision tower, otherwise `problem` says why it is unusable."""
+    report = Report(str(path), "unusable", path.name, problems=(problem,))
+    try:
+        if not path.is_file():
+            return report
+        findings = Findings()
+        if is_gguf(path):
+            whole = read_gguf_set(path, findings)
+            tensors, container = list(whole.tensors.values()), "gguf"
+            kind, name = whole.kind, whole.text("general.name") or path.stem
+            files = tuple(file.path.name for file in whole.files)
+        elif path.suffix == ".safetensors":
+            gathered = gather([path], {}, findings)
+            tensors, container = list(gathered.tensors.values()), "safetensors"
+            kind = "MTP layer" if "mtp.fc.weight" in gathered.tensors else "model"
+            name, files = path.stem, (path.name,)
+        else:
+            return report
+    except EngineError:
+        return report
+    known: dict[str, Kind] = {"MTP layer": "sidecar", "vision tower": "vision tower"}
+    return replace(
+        report,
+        kind=known.get(kind, "unusable"),
+        name=name,
+        container=container,
+        files=files,
+        parameters=sum(spec.elements for spec in tensors),
+        weight_bytes=sum(spec.nbytes for spec in tensors),
+        mtp="inside" if kind == "MTP layer" else "",
+        formats=format_use(tensors),
+        problems=tuple(findings.sentences) if kind == "MTP layer" else (problem, *findings.sentences),
+    )
