@@ -52,7 +52,7 @@ class Checkpoint:
         return spec
 
     def scale(self, name: str) -> TensorSpec | None:
-        """The scales of an FP8 matrix: [ceil(rows / 128), ceil(columns / 128)], or one for all. None for other formats."""
+        """Scales of an FP8 matrix: [ceil(rows / 128), ceil(columns / 128)], or one for all. None for other formats."""
         return self.tensors.get(name + SCALE_SUFFIX)
 
     def experts(self, unit: str) -> ExpertLayout:

@@ -36,7 +36,7 @@ _MOE_ONLY = ("experts", "experts_per_token", "expert_intermediate", "shared_inte
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """The text model of a checkpoint. Sizes are counts of elements. Every instance that is handed out has passed `check`."""
+    """The text model of a checkpoint. Sizes are counts of elements; what is handed out has passed `check`."""
 
     architecture: Literal["qwen3_5", "qwen3_5_moe"]
     hidden_size: int

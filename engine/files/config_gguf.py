@@ -147,7 +147,7 @@ def _sections(value: Value | None) -> tuple[int, ...] | None:
 
 
 def end_ids(metadata: Mapping[str, Value]) -> tuple[int, ...]:
-    """End tokens: those that the metadata names, and the family's two where they are control tokens of the vocabulary."""
+    """End tokens: those that the metadata names, and the family's two where they are control tokens."""
     named = (metadata.get(f"tokenizer.ggml.{key}_token_id") for key in ("eos", "eot"))
     ids = [value for value in named if type(value) is int]
     tokens, types = metadata.get("tokenizer.ggml.tokens"), metadata.get("tokenizer.ggml.token_type")

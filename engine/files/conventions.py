@@ -15,7 +15,7 @@ class Conventions:
     """What must be undone on reading."""
 
     norm_offset: float = 1.0
-    """Added to stored norm weights, never to `linear_attn.norm`: 1.0 where they are zero-centred, 0.0 where they are 1 + w."""
+    """Added to stored norm weights (never to `linear_attn.norm`): 1.0 where they are zero-centred, 0.0 for 1 + w."""
     decay: Literal["A_log", "negative_rate"] = "A_log"
     """`negative_rate`: what stands under `A_log` is −exp(A_log)."""
     v_heads: Literal["grouped", "tiled"] = "grouped"

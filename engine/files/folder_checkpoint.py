@@ -86,7 +86,7 @@ def _assemble(
 
 
 def _tied(root: Mapping[str, Any], config: ModelConfig, has_head: bool, notes: list[str]) -> bool:
-    """Is the embedding the head? The flag stands at the root, in text_config or in both; if they disagree, the file decides."""
+    """Is the embedding the head? The flag is at the root, in text_config or both. If they disagree, the file decides."""
     text = root.get("text_config", {})
     flags = {table["tie_word_embeddings"] for table in (root, text) if table.get("tie_word_embeddings") is not None}
     if len(flags) == 2:
@@ -118,7 +118,7 @@ def _conventions(gathered: Gathered, config: ModelConfig, findings: Findings) ->
 
 
 def _check(tensors: dict[str, TensorSpec], config: ModelConfig, of: str, findings: Findings) -> None:
-    """Every tensor of the architecture must be there in its shape, and no other: what is not understood is not ignored."""
+    """Every tensor of the architecture must be there in its shape, and no other: nothing is silently ignored."""
     placed = check_tensors(expected_trunk(config, tensors), tensors, findings, of)
     if config.mtp_layers:
         placed |= check_tensors(expected_mtp(config, tensors), tensors, findings, of) | _EXTRAS

@@ -1,7 +1,8 @@
 """The header of a .gguf file, checked against the file: metadata and tensor table.
 
-Layout (little endian): "GGUF", u32 version, u64 tensors, u64 pairs, the pairs, the tensor table, padding, data. Written from
-the format's public specification, and suspicious: every count is held against the file's size before memory is asked for.
+Layout (little endian): "GGUF", u32 version, u64 tensors, u64 pairs, the pairs, the tensor table, padding, data. Written
+from the format's public specification, and suspicious: every count is held against the file's size before memory is
+asked for.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Cursor:
         name = self.file.path.name
         if end > self.file.size:
             raise CheckpointError(
-                f"{name} is incomplete: its header goes on after the last byte ({self.file.size:,}); get the file again."
+                f"{name} is incomplete: its header does not end within {self.file.size:,} bytes; get it again."
             )
         if end > HEADER_LIMIT:
             raise CheckpointError(f"{name} has a header of more than {HEADER_LIMIT:,} bytes, which is not plausible.")

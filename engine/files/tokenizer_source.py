@@ -17,7 +17,7 @@ SETTINGS_LIMIT = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class TokenizerSource:
-    """Either `json_path` (a tokenizer.json), or `tokens` and `merges` from GGUF metadata, or neither: `missing` says why."""
+    """`json_path` (a tokenizer.json), or `tokens` and `merges` from GGUF metadata, or neither: `missing` says why."""
 
     json_path: Path | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
