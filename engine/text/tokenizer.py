@@ -195,7 +195,7 @@ def _build(data: dict[str, Any], where: str) -> tokenizers.Tokenizer:
     frame = {**data, "added_tokens": [], "post_processor": None, "model": {"type": "BPE", "vocab": {}, "merges": []}}
     try:
         built = tokenizers.Tokenizer.from_str(json.dumps(frame))
-        merges = [tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge) for merge in model["merges"]]
+        merges = [_pair(merge) for merge in model["merges"]]
         # Handing the vocabulary over as objects takes a third of the time of writing and reading it as JSON again.
         built.model = tokenizers.models.BPE(
             model["vocab"], merges, ignore_merges=bool(model.get("ignore_merges")), fuse_unk=bool(model.get("fuse_unk"))
@@ -203,6 +203,12 @@ def _build(data: dict[str, Any], where: str) -> tokenizers.Tokenizer:
     except Exception as error:  # the library raises bare Exception
         raise CheckpointError(f"{where} is not a usable tokenizer: {_reason(error)}.") from None
     return built
+
+
+def _pair(merge: str | Sequence[str]) -> tuple[str, str]:
+    """Older files write a merge as one text with a space, newer ones as a list."""
+    left, right = merge.split(" ") if isinstance(merge, str) else merge
+    return left, right
 
 
 def _entries(vocabulary: dict[str, int], added: Sequence[AddedToken], where: str) -> list[str | None]:
