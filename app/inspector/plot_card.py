@@ -1,0 +1,212 @@
+"""A plot with its title, its key, its empty state, and export. What all plots of the inspector share."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyqtgraph as pg
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QContextMenuEvent, QPixmap
+from PySide6.QtWidgets import QFileDialog, QGridLayout, QHBoxLayout, QLabel, QMenu, QVBoxLayout, QWidget
+
+from app.theme import Theme
+
+Table = tuple[Sequence[str], Sequence[Sequence[object]]]
+"""Column names, and rows."""
+
+PLOT_HEIGHT = 148
+_HYSTERESIS = 0.55
+
+
+class PlotCard(QWidget):
+    """Base of the plots: subclasses fill `plot` and say what it means."""
+
+    title = ""
+    x_label = ""
+    y_label = ""
+    y_unit = ""
+    reading = ""
+    """How to read the plot, in one line."""
+    empty = "Nothing yet: the plot fills while a reply is written."
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._top = 0.0
+        self.widget = pg.PlotWidget()
+        self.plot = self.widget.getPlotItem()
+        self._set_up_plot()
+        self._empty = QLabel(self.empty)
+        self._empty.setProperty("type", "caption")
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._empty.setWordWrap(True)
+        self._key = QLabel()
+        self._key.setProperty("type", "caption")
+        self._key.setTextFormat(Qt.TextFormat.RichText)
+        self._lay_out()
+        self.setToolTip(self.reading)
+        self.widget.setAccessibleName(self.title)
+        self.setAccessibleName(self.title)
+        self.show_empty(True)
+
+    # For subclasses
+
+    def table(self) -> Table:
+        """The data that is shown."""
+        raise LookupError(f"{type(self).__name__} has no table")
+
+    def key(self) -> Sequence[tuple[str, str]]:
+        """Colours and what they stand for."""
+        return ()
+
+    def paint_in(self, theme: Theme) -> None:
+        """Give the plot's items their colours."""
+
+    # For the panel
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use another palette."""
+        self._theme = theme
+        self.widget.setBackground(theme.surface)
+        for name in ("left", "bottom"):
+            axis = self.plot.getAxis(name)
+            axis.setPen(pg.mkPen(theme.border))
+            axis.setTickPen(pg.mkPen(theme.border))
+            axis.setTextPen(pg.mkPen(theme.muted))
+            axis.setTickFont(self.font())
+            axis.label.setDefaultTextColor(pg.mkColor(theme.muted))
+        self.setStyleSheet(
+            f'QLabel {{ color: {theme.text}; }} QLabel[type="caption"] {{ color: {theme.muted}; }}'
+            f' #plotEmpty {{ background: {theme.surface}; }}'
+        )
+        squares = (f'<span style="color:{colour}">■</span>&nbsp;{words}' for colour, words in self.key())
+        self._key.setText(" &nbsp;".join(squares))
+        self.paint_in(theme)
+
+    def show_empty(self, empty: bool) -> None:
+        """Show the plot, or why there is none."""
+        self._empty.setVisible(empty)
+        if empty:
+            self.describe("No data yet.")
+
+    def describe(self, summary: str) -> None:
+        """Say in words what the plot shows, for screen readers."""
+        self.setAccessibleDescription(summary)
+        self.widget.setAccessibleDescription(summary)
+
+    def fit_height(self, highest: float) -> None:
+        """Let the axis end a little above `highest`; it follows down only when much would be empty."""
+        if highest > self._top or highest < _HYSTERESIS * self._top:
+            self._top = 1.15 * highest if highest > 0 else 1.0
+            self.plot.setYRange(0, self._top, padding=0)
+
+    # Export
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Save or copy."""
+        menu = self.export_menu()
+        menu.exec(event.globalPos())
+
+    def export_menu(self) -> QMenu:
+        """The menu that saves the plot or its numbers."""
+        menu = QMenu(self)
+        for kind in ("PNG", "SVG", "CSV"):
+            words = "Save numbers as CSV…" if kind == "CSV" else f"Save picture as {kind}…"
+            menu.addAction(words).triggered.connect(lambda _=False, kind=kind: self._ask_and_save(kind))
+        menu.addAction("Copy picture").triggered.connect(self._copy)
+        return menu
+
+    def save(self, path: Path) -> None:
+        """Write the plot to a .png, .svg or .csv file.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        suffix = path.suffix.lower()
+        if suffix == ".csv":
+            path.write_text(self.csv(), encoding="utf-8", newline="")
+        elif suffix == ".svg":
+            from pyqtgraph.exporters import SVGExporter
+
+            path.write_bytes(SVGExporter(self.plot).export(toBytes=True))
+        elif not self.picture().save(str(path), "PNG"):
+            raise OSError(f"{path} could not be written.")
+
+    def csv(self) -> str:
+        """The data that is shown, as comma-separated values."""
+        names, rows = self.table()
+        out = io.StringIO()
+        writer = csv.writer(out)
+        writer.writerow(names)
+        writer.writerows(rows)
+        return out.getvalue()
+
+    def picture(self, scale: float = 2.0) -> QPixmap:
+        """The card as a picture, sharp also when enlarged."""
+        pixmap = QPixmap(self.size() * scale)
+        pixmap.setDevicePixelRatio(scale)
+        pixmap.fill(self._theme.surface)
+        self.render(pixmap)
+        return pixmap
+
+    def _ask_and_save(self, kind: str) -> None:
+        name = f"{self.title.lower().replace(' ', '-')}.{kind.lower()}"
+        chosen, _ = QFileDialog.getSaveFileName(self, f"Save “{self.title}”", name, f"{kind} (*.{kind.lower()})")
+        if not chosen:
+            return
+        try:
+            self.save(Path(chosen).with_suffix(f".{kind.lower()}"))
+        except OSError as error:
+            from PySide6.QtWidgets import QMessageBox
+
+            QMessageBox.warning(self, "Not saved", f"The plot could not be saved: {error}")
+
+    def _copy(self) -> None:
+        from PySide6.QtGui import QGuiApplication
+
+        QGuiApplication.clipboard().setPixmap(self.picture())
+
+    # Inside
+
+    def _set_up_plot(self) -> None:
+        self.plot.setMenuEnabled(False)
+        self.plot.hideButtons()
+        self.plot.setMouseEnabled(x=False, y=False)
+        self.plot.disableAutoRange()
+        self.plot.setContentsMargins(0, 4, 8, 0)
+        for name, label in (("left", self.y_label), ("bottom", self.x_label)):
+            axis = self.plot.getAxis(name)
+            axis.enableAutoSIPrefix(False)
+            axis.setLabel(label + (f", {self.y_unit}" if name == "left" and self.y_unit else ""))
+            axis.setStyle(tickTextOffset=6, tickLength=-4)
+        self.plot.getAxis("left").setWidth(52)
+        self.widget.setMinimumHeight(PLOT_HEIGHT)
+        self.widget.setFrameShape(self.widget.Shape.NoFrame)
+        self.widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+    def _lay_out(self) -> None:
+        title = QLabel(self.title)
+        title.setProperty("type", "heading")
+        font = title.font()
+        font.setBold(True)
+        title.setFont(font)
+        self.header = QHBoxLayout()
+        self.header.setSpacing(8)
+        self.header.addWidget(title)
+        self.header.addStretch(1)
+        self.header.addWidget(self._key)
+        self._empty.setObjectName("plotEmpty")
+        stack = QGridLayout()
+        stack.addWidget(self.widget, 0, 0)
+        stack.addWidget(self._empty, 0, 0)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 10, 12, 6)
+        column.setSpacing(4)
+        column.addLayout(self.header)
+        column.addLayout(stack, 1)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(240, PLOT_HEIGHT + 40)
