@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Iterator
 
-from engine.decoding.records import (
+from engine import (
     Alternative,
     CommittedToken,
     DraftedToken,

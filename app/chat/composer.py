@@ -1,0 +1,157 @@
+"""Where a message is written: Enter sends, Shift+Enter breaks the line, the field grows with the text."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+
+from app.icons import put_icon
+from app.theme import GRID
+from app.widgets import label, named, push, restyle, tool
+
+MOST_LINES = 9
+HINT = "Enter sends · Shift+Enter breaks the line"
+
+
+class PromptEdit(QPlainTextEdit):
+    """A text field as tall as its text, up to a limit."""
+
+    submitted = Signal()
+    focus_changed = Signal(bool)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAcceptDrops(False)  # files dropped here are for the window
+        self.setTabChangesFocus(True)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.document().setDocumentMargin(0)
+        self.textChanged.connect(self.fit)
+
+    @Slot()
+    def fit(self) -> None:
+        """Take the height of the text."""
+        lines = max(1, round(self.document().size().height()))
+        scrolls = lines > MOST_LINES
+        policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        self.setVerticalScrollBarPolicy(policy)
+        self.setFixedHeight(min(lines, MOST_LINES) * self.fontMetrics().lineSpacing() + 2)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.oldSize().width() != event.size().width():
+            self.fit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self.submitted.emit()
+        elif enter:
+            self.insertPlainText("\n")
+            self.ensureCursorVisible()
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.focus_changed.emit(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.focus_changed.emit(False)
+
+
+class Composer(QFrame):
+    """The rounded field with its one button: Send, or Stop while something runs.
+
+    Writing is always possible; only sending waits, and the line below the text then says for what.
+    """
+
+    submitted = Signal(str)
+    stop_requested = Signal()
+    take_back_requested = Signal()
+    text_changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("composer")
+        self._why_not = ""
+        self._running = False
+        self.edit = PromptEdit()
+        self.edit.setPlaceholderText("Write a message")
+        self.edit.setAccessibleName("Message to the model")
+        self.edit.submitted.connect(self.submit)
+        self.edit.textChanged.connect(self._on_text)
+        self.edit.focus_changed.connect(self._on_focus)
+        self.hint = label(HINT, "caption")
+        name = "Take the waiting message back"
+        self._take_back = push("Take it back", self.take_back_requested.emit, kind="link", name=name)
+        self._take_back.hide()
+        self.button = named(tool("send", "Send (Enter)", self._on_button, role="on_accent"), "sendButton")
+        self.button.setFixedSize(QSize(4 * GRID, 4 * GRID))
+        foot = QHBoxLayout()
+        foot.setSpacing(GRID)
+        foot.addWidget(self.hint)
+        foot.addWidget(self._take_back)
+        foot.addStretch(1)
+        foot.addWidget(self.button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(2 * GRID, 12, GRID, GRID)
+        column.setSpacing(GRID // 2)
+        column.addWidget(self.edit)
+        column.addLayout(foot)
+        self.setFocusProxy(self.edit)
+        self.show_state("", running=False, stopping=False, queued=False)
+        self._on_focus(False)
+
+    @property
+    def text(self) -> str:
+        return self.edit.toPlainText()
+
+    def set_text(self, text: str) -> None:
+        """Replace what is written and put the cursor at its end."""
+        self.edit.setPlainText(text)
+        self.edit.moveCursor(self.edit.textCursor().MoveOperation.End)
+
+    def give_back(self, text: str) -> None:
+        """Put a message that was not sent in front of what has been written since."""
+        self.set_text(f"{text}\n{self.text}" if self.text.strip() else text)
+
+    def show_state(self, why_not: str, *, running: bool, stopping: bool, queued: bool) -> None:
+        """Say whether a message can be sent, else why not; offer Stop while something runs."""
+        self._why_not, self._running = why_not, running
+        name = "Stop (Esc)" if running else "Send (Enter)"
+        put_icon(self.button, "stop" if running else "send", "on_accent")
+        self.button.setToolTip(name)
+        self.button.setAccessibleName(name)
+        self.hint.setText(why_not or HINT)
+        self._take_back.setVisible(queued)
+        self._stopping = stopping
+        self._on_text()
+
+    @Slot()
+    def submit(self) -> None:
+        """Send what is written, if there is something and it can be sent."""
+        if self.text.strip() and not self._why_not:
+            text = self.text.strip()
+            self.edit.clear()
+            self.submitted.emit(text)
+
+    @Slot()
+    def _on_button(self) -> None:
+        if self._running:
+            self.stop_requested.emit()
+        else:
+            self.submit()
+
+    @Slot()
+    def _on_text(self) -> None:
+        can_send = bool(self.text.strip()) and not self._why_not
+        self.button.setEnabled(not self._stopping if self._running else can_send)
+        self.text_changed.emit()
+
+    @Slot(bool)
+    def _on_focus(self, focused: bool) -> None:
+        self.setProperty("focused", focused)
+        restyle(self)

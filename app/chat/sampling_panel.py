@@ -1,0 +1,247 @@
+"""The settings of a reply: how tokens are chosen, and how they are drafted. Each with a line that explains it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.settings import ReplyChoices
+from app.theme import GRID
+from app.widgets import label, named, push
+from engine import DraftOptions, ModelInfo, SamplingOptions
+
+DRAFTERS = (
+    ("mtp", "MTP layer"),
+    ("ngram", "Lookup in the text"),
+    ("mtp+ngram", "MTP and lookup"),
+    ("none", "Nothing (plain)"),
+)
+POLICIES = (("fixed", "Fixed"), ("adaptive", "Adaptive"), ("cost-aware", "Cost-aware"))
+THINKING = ((None, "As the model likes"), (True, "On"), (False, "Off"))
+
+
+class Group(QFrame):
+    """A card of settings with a heading and its own way back to what is recommended."""
+
+    reset_requested = Signal()
+
+    def __init__(self, heading: str) -> None:
+        super().__init__()
+        self.setObjectName("group")
+        name = f"Reset {heading.lower()} to recommended"
+        self.reset = push("Reset to recommended", self.reset_requested.emit, kind="link", name=name)
+        head = QHBoxLayout()
+        head.addWidget(label(heading, "heading"))
+        head.addStretch(1)
+        head.addWidget(self.reset)
+        self._grid = QGridLayout()
+        self._grid.setHorizontalSpacing(2 * GRID)
+        self._grid.setVerticalSpacing(2)
+        self._grid.setColumnStretch(0, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(2 * GRID, 12, 2 * GRID, 12)
+        column.setSpacing(GRID)
+        column.addLayout(head)
+        column.addLayout(self._grid)
+
+    def add(self, name: str, control: QWidget, explanation: str) -> QLabel:
+        """Add a setting; returns the label of its explanation."""
+        row = self._grid.rowCount()
+        title, why = label(name), label(explanation, "caption", wrap=True)
+        title.setBuddy(control)
+        control.setAccessibleName(name)
+        control.setAccessibleDescription(explanation)
+        control.setMinimumWidth(14 * GRID)
+        self._grid.addWidget(title, row, 0)
+        self._grid.addWidget(control, row, 1)
+        self._grid.addWidget(why, row + 1, 0, 1, 2)
+        self._grid.setRowMinimumHeight(row + 2, GRID // 2)
+        return why
+
+
+def _whole(low: int, high: int, special: str = "") -> QSpinBox:
+    box = QSpinBox(minimum=low, maximum=high)
+    box.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+    box.setSpecialValueText(special)
+    return box
+
+
+def _share(low: float, high: float, step: float) -> QDoubleSpinBox:
+    box = QDoubleSpinBox(minimum=low, maximum=high, singleStep=step, decimals=2)
+    box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
+    return box
+
+
+def _list(entries: tuple[tuple[object, str], ...]) -> QComboBox:
+    box = QComboBox()
+    for value, text in entries:
+        box.addItem(text, value)
+    return box
+
+
+class SamplingPanel(QScrollArea):
+    """Edits `ReplyChoices`; `changed` follows every edit."""
+
+    changed = Signal(object)  # ReplyChoices
+
+    def __init__(self, choices: ReplyChoices, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("settingsScroll")
+        self.choices = choices
+        self._recommended = SamplingOptions()
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        page = named(QWidget(), "settingsPanel")
+        column = QVBoxLayout(page)
+        column.setContentsMargins(12, 12, 12, 12)
+        column.setSpacing(12)
+        for group in (self._drafting_group(), self._sampling_group(), self._reply_group()):
+            column.addWidget(group)
+        column.addStretch(1)
+        self.setWidget(page)
+        self._show()
+        self._connect()
+
+    def _drafting_group(self) -> Group:
+        group = Group("Drafting")
+        self.drafter, self.tokens, self.policy = _list(DRAFTERS), _whole(0, 14, "0 (off)"), _list(POLICIES)
+        self.drafter_note = group.add("Drafter", self.drafter, "Who proposes the tokens that the model then checks.")
+        group.add("Draft tokens", self.tokens, "Proposals a round: more pay off only while most are accepted.")
+        group.add("Length policy", self.policy, "Whether that number stays, follows acceptance, or what each costs.")
+        group.reset_requested.connect(self._reset_drafting)
+        return group
+
+    def _sampling_group(self) -> Group:
+        group = Group("Sampling")
+        self.temperature, self.top_k = _share(0, 2, 0.1), _whole(0, 1000, "off")
+        self.top_p, self.min_p = _share(0.01, 1, 0.05), _share(0, 0.99, 0.01)
+        self.seed, self.new_seed = _whole(0, 2**31 - 1), QCheckBox("New seed for each reply")
+        self.new_seed.setAccessibleName("New seed for each reply")
+        group.add("Temperature", self.temperature, "0 always takes the likeliest token; higher is more varied.")
+        group.add("Top-k", self.top_k, "Choose among the k likeliest tokens only.")
+        group.add("Top-p", self.top_p, "Choose among the likeliest tokens that together reach this probability.")
+        group.add("Min-p", self.min_p, "Leave out tokens less likely than this share of the likeliest.")
+        group.add("Seed", self.seed, "The same seed and settings give the same reply again.")
+        layout = group.layout()
+        assert layout is not None
+        layout.addWidget(self.new_seed)
+        group.reset_requested.connect(self._reset_sampling)
+        return group
+
+    def _reply_group(self) -> Group:
+        group = Group("Reply")
+        self.limit, self.thinking = _whole(1, 262_144), _list(THINKING)
+        group.add("Most new tokens", self.limit, "The reply is cut off here if it has not ended by itself.")
+        self.thinking_note = group.add("Thinking", self.thinking, "Whether the model reasons before it answers.")
+        group.reset_requested.connect(self._reset_reply)
+        return group
+
+    def _connect(self) -> None:
+        for box in (self.temperature, self.top_k, self.top_p, self.min_p, self.seed, self.tokens, self.limit):
+            box.valueChanged.connect(self._on_edit)
+        for combo in (self.drafter, self.policy, self.thinking):
+            combo.currentIndexChanged.connect(self._on_edit)
+        self.new_seed.toggled.connect(self._on_edit)
+
+    def show_model(self, info: ModelInfo) -> None:
+        """Take over what a model recommends and what it cannot do."""
+        self._recommended = info.recommended
+        why = info.draft_note or "This checkpoint has no MTP layer; add a sidecar to have one."
+        usual = "Who proposes the tokens that the model then checks."
+        self.drafter_note.setText(why if info.mtp == "none" else usual)
+        self.thinking.setEnabled(info.thinking)
+        self.thinking_note.setText(
+            "Whether the model reasons before it answers." if info.thinking else "This model does not think aloud."
+        )
+        self._show()
+
+    def _show(self) -> None:
+        """Show the choices without taking that for an edit."""
+        blocker = QSignalBlocker(self)
+        sampling, draft = self.choices.sampling or self._recommended, self.choices.draft
+        self._silent = True
+        self.temperature.setValue(sampling.temperature)
+        self.top_k.setValue(sampling.top_k)
+        self.top_p.setValue(sampling.top_p)
+        self.min_p.setValue(sampling.min_p)
+        self.seed.setValue(min(sampling.seed, self.seed.maximum()))
+        self.new_seed.setChecked(self.choices.new_seed)
+        self.drafter.setCurrentIndex(self.drafter.findData(draft.drafter))
+        self.tokens.setValue(draft.tokens)
+        self.policy.setCurrentIndex(self.policy.findData(draft.length))
+        self.limit.setValue(self.choices.max_new_tokens)
+        self.thinking.setCurrentIndex(self.thinking.findData(self.choices.thinking))
+        self._silent = False
+        del blocker
+        self._enable()
+
+    def _enable(self) -> None:
+        drafts = self.choices.draft.drafter != "none"
+        self.tokens.setEnabled(drafts)
+        self.policy.setEnabled(drafts)
+        samples = self.temperature.value() > 0
+        for control in (self.top_k, self.top_p, self.min_p, self.new_seed):
+            control.setEnabled(samples)
+        self.seed.setEnabled(samples and not self.new_seed.isChecked())
+
+    @Slot()
+    def _on_edit(self) -> None:
+        if self._silent:
+            return
+        before = self.choices.sampling or self._recommended
+        sampling = replace(
+            before,
+            temperature=round(self.temperature.value(), 2),
+            top_k=self.top_k.value(),
+            top_p=round(self.top_p.value(), 2),
+            min_p=round(self.min_p.value(), 2),
+            seed=self.seed.value(),
+        )
+        draft = DraftOptions(self.drafter.currentData(), self.tokens.value(), self.policy.currentData())
+        self._choose(
+            ReplyChoices(
+                sampling=sampling if sampling != before else self.choices.sampling,
+                new_seed=self.new_seed.isChecked(),
+                max_new_tokens=self.limit.value(),
+                thinking=self.thinking.currentData(),
+                draft=draft,
+            )
+        )
+
+    def _choose(self, choices: ReplyChoices) -> None:
+        self.choices = choices
+        self._enable()
+        self.changed.emit(choices)
+
+    @Slot()
+    def _reset_drafting(self) -> None:
+        self._reset(replace(self.choices, draft=DraftOptions()))
+
+    @Slot()
+    def _reset_sampling(self) -> None:
+        self._reset(replace(self.choices, sampling=None, new_seed=True))
+
+    @Slot()
+    def _reset_reply(self) -> None:
+        usual = ReplyChoices()
+        self._reset(replace(self.choices, max_new_tokens=usual.max_new_tokens, thinking=usual.thinking))
+
+    def _reset(self, choices: ReplyChoices) -> None:
+        self.choices = choices
+        self._show()
+        self.changed.emit(choices)

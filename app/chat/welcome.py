@@ -1,0 +1,117 @@
+"""The page before the first message: what this is, a model to begin with, and three things to ask."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from importlib.resources import files
+from typing import Literal
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from app.theme import GRID
+from app.widgets import label, push
+
+HERO = "Watch a model guess ahead"
+LEAD = (
+    "A small drafter proposes the next few tokens, the model checks them all in one pass. "
+    "Every token of a reply shows what became of it: accepted, corrected, or written by the model alone."
+)
+WIDTH = 80 * GRID
+
+
+class Welcome(QWidget):
+    """Buttons to open a model while there is none; suggestions once there is."""
+
+    suggested = Signal(str)
+    demo_requested = Signal()
+    open_requested = Signal()
+    again_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("page")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        hero, lead = label(HERO, "hero", wrap=True), label(LEAD, "lead", wrap=True)
+        for text in (hero, lead):
+            text.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self._starts = self._start_buttons()
+        self._suggestions = QWidget()
+        list_layout = QVBoxLayout(self._suggestions)
+        list_layout.setContentsMargins(0, 0, 0, 0)
+        list_layout.setSpacing(GRID)
+        middle = QWidget()
+        middle.setMaximumWidth(WIDTH)
+        middle.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        column = QVBoxLayout(middle)
+        column.setSpacing(2 * GRID)
+        column.addWidget(hero)
+        column.addWidget(lead)
+        column.addSpacing(GRID)
+        column.addWidget(self._starts)
+        column.addWidget(self._suggestions)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(3 * GRID, 3 * GRID, 3 * GRID, 3 * GRID)
+        page.addStretch(2)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(middle, 20)
+        row.addStretch(1)
+        page.addLayout(row)
+        page.addStretch(3)
+
+    def _start_buttons(self) -> QWidget:
+        tip = "A tiny model that comes with the program"
+        self._demo = push("Open the demo", self.demo_requested.emit, kind="primary", tip=tip)
+        choose = push("Open a checkpoint folder…", self.open_requested.emit)
+        self._again = push("", self.again_requested.emit)
+        area = QWidget()
+        row = QHBoxLayout(area)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(GRID)
+        row.addStretch(1)
+        for button in (self._again, self._demo, choose):
+            row.addWidget(button)
+        row.addStretch(1)
+        return area
+
+    def offer_start(self, last: str) -> None:
+        """No model is there: offer the demo, a folder, and (if not empty) the model used last."""
+        self._again.setText(f"Open {last} again")
+        self._again.setAccessibleName(f"Open {last} again")
+        self._again.setVisible(bool(last))
+        self._starts.show()
+        self._suggestions.hide()
+
+    def offer_prompts(self, kind: Literal["demo", "general"]) -> None:
+        """A model is there or on its way: offer things to ask it."""
+        layout = self._suggestions.layout()
+        assert layout is not None
+        while (item := layout.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.deleteLater()
+        for entry in json.loads(files("resources").joinpath("prompts.json").read_text("utf-8"))[kind]:
+            button = Suggestion(entry["title"], entry["prompt"])
+            button.clicked.connect(partial(self.suggested.emit, entry["prompt"]))
+            layout.addWidget(button)
+        self._starts.hide()
+        self._suggestions.show()
+
+
+class Suggestion(QPushButton):
+    """A prompt to send by one click, with a line on why it is worth watching."""
+
+    def __init__(self, title: str, prompt: str) -> None:
+        super().__init__()
+        self.setObjectName("suggestion")
+        self.setAccessibleName(f"{title}: {prompt}")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        caption, text = label(title, "caption"), label(prompt, wrap=True)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(2 * GRID, 12, 2 * GRID, 12)
+        column.setSpacing(GRID // 2)
+        for line in (caption, text):
+            line.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            column.addWidget(line)
+        self.setMinimumHeight(column.sizeHint().height())

@@ -1,0 +1,83 @@
+"""Drives the window from the command line: load, ask, wait, take a picture, quit. For documentation and tests."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Slot
+
+from app.main_window import MainWindow
+from engine import Failed, Finished, ModelInfo
+
+SETTLE_MS = 400
+"""After the last record: enough for the text, the plots and the layout to come to rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What is to be done. Without `quit` the window stays open afterwards."""
+
+    prompt: str = ""
+    screenshot: Path | None = None
+    quit: bool = False
+
+
+class Drive(QObject):
+    """Runs one errand on a window; `code` is what the process should return."""
+
+    def __init__(self, window: MainWindow, errand: Errand) -> None:
+        super().__init__(window)
+        self._window = window
+        self._errand = errand
+        self.code = 0
+        window.controller.loaded.connect(self._on_loaded)
+        window.controller.load_failed.connect(self._fail)
+        window.controller.load_cancelled.connect(self._on_cancelled)
+        window.controller.reply_ended.connect(self._on_reply_ended)
+
+    @Slot(object)
+    def _on_loaded(self, _info: ModelInfo) -> None:
+        if self._errand.prompt:
+            QTimer.singleShot(0, self, self._ask)
+        else:
+            QTimer.singleShot(SETTLE_MS, self, self._end)
+
+    @Slot()
+    def _ask(self) -> None:
+        if not self._window.controller.send(self._errand.prompt):
+            self._fail(self._window.controller.why_not_send() or "The prompt is empty; give one with --prompt.")
+
+    @Slot()
+    def _on_cancelled(self) -> None:
+        self._fail("Loading was cancelled.")
+
+    @Slot(object)
+    def _on_reply_ended(self, last: Finished | Failed) -> None:
+        if isinstance(last, Failed):
+            self._fail(last.message)
+        else:
+            QTimer.singleShot(SETTLE_MS, self, self._end)
+
+    @Slot(str)
+    def _fail(self, sentence: str) -> None:
+        self.code = 1
+        if sys.stderr is not None:
+            sys.stderr.write(f"{sentence}\n")
+        QTimer.singleShot(SETTLE_MS, self, self._end)
+
+    @Slot()
+    def _end(self) -> None:
+        """Take the picture, also of a failure, and leave if that was asked for."""
+        errand = self._errand
+        self._window.controller.loaded.disconnect(self._on_loaded)
+        self._errand = Errand()
+        if errand.screenshot is not None:
+            self._window.inspector.refresh()
+            if not self._window.grab().save(str(errand.screenshot)):
+                self.code = 1
+                if sys.stderr is not None:
+                    sys.stderr.write(f"The picture {errand.screenshot} cannot be written; choose another place.\n")
+        if errand.quit:
+            self._window.close()

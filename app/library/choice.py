@@ -1,0 +1,85 @@
+"""What a person may choose or drop: checkpoints, sidecars, and how recent ones are named. Pure functions of paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.settings import RecentModel
+from engine import ModelInfo
+
+MODEL_SUFFIXES = (".safetensors", ".gguf")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A checkpoint, a sidecar, both, or a sentence about why neither."""
+
+    model: Path | None = None
+    sidecar: Path | None = None
+    problem: str = ""
+
+
+def classify(paths: Sequence[Path]) -> Choice:
+    """Tell a checkpoint and a sidecar apart among dropped files, by name and kind only: the engine looks inside."""
+    models = [path for path in paths if path.is_dir() or (_is_weights(path) and not _is_sidecar(path))]
+    sidecars = [path for path in paths if not path.is_dir() and _is_weights(path) and _is_sidecar(path)]
+    others = [path for path in paths if path not in models and path not in sidecars]
+    if others:
+        return Choice(
+            problem=f"{others[0].name} is no model: drop a checkpoint folder, a .safetensors or a .gguf file, "
+            "and a sidecar (mtp….safetensors) with it if you like."
+        )
+    if len(models) > 1 or len(sidecars) > 1:
+        return Choice(problem="Drop one checkpoint at a time, with one sidecar at most; for shards drop their folder.")
+    return Choice(model=models[0] if models else None, sidecar=sidecars[0] if sidecars else None)
+
+
+def _is_weights(path: Path) -> bool:
+    return path.suffix.lower() in MODEL_SUFFIXES
+
+
+def _is_sidecar(path: Path) -> bool:
+    return path.stem.lower().startswith(("mtp", "fastmtp"))
+
+
+def recent_label(recent: RecentModel) -> str:
+    """The menu line of a recent checkpoint: its name, its sidecar, and whether it is still there."""
+    path = Path(recent.path)
+    label = path.name or recent.path
+    if recent.sidecar:
+        label += f" + {Path(recent.sidecar).name}"
+    return label if is_there(recent) else f"{label} (missing)"
+
+
+def is_there(recent: RecentModel) -> bool:
+    """Whether the files can still be found."""
+    return Path(recent.path).exists() and (not recent.sidecar or Path(recent.sidecar).exists())
+
+
+def facts(info: ModelInfo) -> str:
+    """A model in one line: kind, size, and where its drafts come from."""
+    kind = "mixture of experts" if "moe" in info.architecture else "dense"
+    drafts = {
+        "checkpoint": "MTP layer in the checkpoint",
+        "sidecar": f"MTP from {Path(info.sidecar).name}" if info.sidecar else "MTP from a sidecar",
+        "none": "no MTP layer",
+    }[info.mtp]
+    layers = f"{info.layers} layers"
+    return " · ".join((kind, layers, f"{_parameters(info.parameters)}", size_text(info.weight_bytes), drafts))
+
+
+def _parameters(count: int) -> str:
+    for limit, unit in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
+        if count >= limit:
+            return f"{count / limit:.1f} {unit} parameters"
+    return f"{count} parameters"
+
+
+def size_text(size: int) -> str:
+    """Bytes as a person reads them, in binary units."""
+    for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if size >= 1024**power:
+            return f"{size / 1024**power:.1f} {unit}"
+    return f"{size} bytes"

@@ -1,0 +1,259 @@
+"""The bar at the top: which checkpoint, with which sidecar, and how far a load has come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QProgressBar,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.icons import SIZE, put_icon
+from app.library.choice import facts, is_there, recent_label, size_text
+from app.settings import RecentModel
+from app.theme import GRID
+from app.widgets import push
+from engine import LoadProgress, ModelInfo
+
+FILTER = "Models (*.safetensors *.gguf);;All files (*)"
+SIDECAR_FILTER = "Sidecars (*.safetensors *.gguf);;All files (*)"
+
+
+class ElidedLabel(QLabel):
+    """A line of text that gives way to an ellipsis instead of pushing its neighbours."""
+
+    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._whole = ""
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.show_text(text)
+
+    def show_text(self, text: str) -> None:
+        self._whole = text
+        self._elide()
+
+    @property
+    def whole(self) -> str:
+        return self._whole
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+    def _elide(self) -> None:
+        self.setText(self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, max(self.width(), 8)))
+
+
+class ModelButton(QToolButton):
+    """Name and facts of the model on a button that opens the menu of models."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("modelButton")
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setFixedHeight(6 * GRID)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setMaximumWidth(80 * GRID)
+        self._name, self._facts = ElidedLabel(), ElidedLabel()
+        self._name.setProperty("type", "name")
+        self._facts.setProperty("type", "caption")
+        text = QVBoxLayout()
+        text.setSpacing(0)
+        text.addStretch(1)
+        text.addWidget(self._name)
+        text.addWidget(self._facts)
+        text.addStretch(1)
+        self._arrow = QToolButton()
+        self._arrow.setIconSize(QSize(16, 16))
+        put_icon(self._arrow, "chevron", "muted")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 0, GRID, 0)
+        row.addLayout(text, 1)
+        row.addWidget(self._arrow)
+        for child in (self._name, self._facts, self._arrow):
+            child.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._arrow.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._arrow.setAccessibleName("Opens the menu of models")
+
+    def say(self, name: str, facts_line: str) -> None:
+        self._name.show_text(name)
+        self._facts.show_text(facts_line)
+        self.setAccessibleName(f"Model: {name}")
+        self.setAccessibleDescription(facts_line)
+
+    def sizeHint(self) -> QSize:
+        return QSize(52 * GRID, 6 * GRID)
+
+
+class ModelBar(QFrame):
+    """Chooses; loading itself is asked for by signal."""
+
+    load_requested = Signal(object, object)  # Path, Path | None
+    demo_requested = Signal()
+    cancel_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("modelBar")
+        self._info: ModelInfo | None = None
+        self._recent: tuple[RecentModel, ...] = ()
+        self.button = ModelButton()
+        self.menu = QMenu(self.button)
+        self.menu.aboutToShow.connect(self._fill_menu)
+        self.button.setMenu(self.menu)
+        self.button.setToolTip("Choose a model (Ctrl+L), or drop one on the window")
+        self._progress = self._progress_area()
+        row = QHBoxLayout(self)
+        row.setContentsMargins(2 * GRID, GRID, 2 * GRID, GRID)
+        row.setSpacing(GRID // 2)
+        row.addWidget(self.button, 3)
+        row.addSpacing(GRID)
+        row.addWidget(self._progress, 2)
+        row.addStretch(1)
+        self._row = row
+        self.show_model(None)
+
+    def add_actions(self, actions: Sequence[QAction]) -> None:
+        """Put buttons for these at the end of the bar."""
+        for action in actions:
+            tool = QToolButton()
+            tool.setDefaultAction(action)
+            tool.setIconSize(QSize(SIZE, SIZE))
+            tool.setAccessibleName(action.text().replace("&", ""))
+            self._row.addWidget(tool)
+
+    def _progress_area(self) -> QWidget:
+        area = QWidget()
+        self._stage = ElidedLabel()
+        self._stage.setProperty("type", "caption")
+        self._meter = QProgressBar(textVisible=False)
+        self._meter.setAccessibleName("Progress of loading")
+        tip = "Stop loading (Esc); the model in use stays"
+        self._cancel = push("Cancel", self.cancel_requested.emit, name="Cancel loading", tip=tip)
+        column = QVBoxLayout()
+        column.setSpacing(GRID // 2)
+        column.addStretch(1)
+        column.addWidget(self._stage)
+        column.addWidget(self._meter)
+        column.addStretch(1)
+        row = QHBoxLayout(area)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2 * GRID)
+        row.addLayout(column, 1)
+        row.addWidget(self._cancel)
+        area.setMinimumWidth(40 * GRID)
+        area.hide()
+        return area
+
+    @property
+    def stage(self) -> str:
+        """What the load is doing, in words; empty when none runs."""
+        return self._stage.whole if not self._progress.isHidden() else ""
+
+    def show_model(self, info: ModelInfo | None) -> None:
+        """Name the model in use."""
+        self._info = info
+        if info is None:
+            self.button.say("Choose a model", "A folder, a .safetensors or .gguf file, or the demo")
+        else:
+            self.button.say(info.name, facts(info))
+
+    def show_recent(self, recent: tuple[RecentModel, ...]) -> None:
+        self._recent = recent
+
+    def show_loading(self, path: Path | None, *, stopping: bool = False) -> None:
+        """Show that this path is being loaded, or (None) that nothing is."""
+        started = path is not None and self._progress.isHidden()
+        self._progress.setVisible(path is not None)
+        self._cancel.setEnabled(not stopping)
+        if path is not None and started:
+            self._stage.show_text(f"Opening {path.name}…")
+            self._meter.setRange(0, 0)
+        if stopping:
+            self._stage.show_text("Stopping…")
+
+    @Slot(object)
+    def show_progress(self, progress: LoadProgress) -> None:
+        """Show how far the load has come."""
+        if not self._cancel.isEnabled():
+            return
+        message = progress.message[:1].upper() + progress.message[1:]
+        if progress.unit == "bytes" and progress.total:
+            message = f"{message}: {size_text(progress.done)} of {size_text(progress.total)}"
+        self._stage.show_text(message)
+        self._meter.setRange(0, 1000 if progress.total else 0)
+        if progress.total:
+            self._meter.setValue(round(1000 * min(1.0, progress.done / progress.total)))
+
+    @Slot()
+    def choose_folder(self) -> None:
+        """Ask for a checkpoint folder."""
+        if folder := QFileDialog.getExistingDirectory(self, "Open a checkpoint folder", self._start_folder()):
+            self.load_requested.emit(Path(folder), None)
+
+    @Slot()
+    def choose_file(self) -> None:
+        """Ask for a checkpoint file."""
+        path, _ = QFileDialog.getOpenFileName(self, "Open a model file", self._start_folder(), FILTER)
+        if path:
+            self.load_requested.emit(Path(path), None)
+
+    @Slot()
+    def choose_sidecar(self) -> None:
+        """Ask for a sidecar for the model in use, and load the two together."""
+        if self._info is None:
+            return
+        path, _ = QFileDialog.getOpenFileName(self, "Open a sidecar", self._start_folder(), SIDECAR_FILTER)
+        if path:
+            self.load_requested.emit(Path(self._info.path), Path(path))
+
+    def _start_folder(self) -> str:
+        known = self._info.path if self._info else (self._recent[0].path if self._recent else "")
+        return str(Path(known).parent) if known else str(Path.home())
+
+    @Slot()
+    def _fill_menu(self) -> None:
+        self.menu.clear()
+        self.menu.addAction("Open a checkpoint folder…").triggered.connect(self.choose_folder)
+        self.menu.addAction("Open a model file…").triggered.connect(self.choose_file)
+        self.menu.addAction("Open the demo").triggered.connect(self.demo_requested)
+        self.menu.addSeparator()
+        add = self.menu.addAction("Add a sidecar…")
+        add.setEnabled(self._info is not None)
+        add.triggered.connect(self.choose_sidecar)
+        if self._info is not None and self._info.sidecar:
+            drop = self.menu.addAction("Go on without the sidecar")
+            drop.triggered.connect(self._drop_sidecar)
+        if self._recent:
+            self.menu.addSeparator()
+            self.menu.addAction("Recent").setEnabled(False)
+        for recent in self._recent:
+            action = self.menu.addAction(recent_label(recent))
+            action.setToolTip(recent.path)
+            action.setEnabled(is_there(recent))
+            action.setData(recent)
+            action.triggered.connect(self._open_recent)
+
+    @Slot()
+    def _drop_sidecar(self) -> None:
+        if self._info is not None:
+            self.load_requested.emit(Path(self._info.path), None)
+
+    @Slot()
+    def _open_recent(self) -> None:
+        action = self.sender()
+        recent = action.data() if isinstance(action, QAction) else None
+        if isinstance(recent, RecentModel):
+            self.load_requested.emit(Path(recent.path), Path(recent.sidecar) if recent.sidecar else None)

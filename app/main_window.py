@@ -1,0 +1,433 @@
+"""The window: puts the parts together and connects them. What each part does is in its own file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QDockWidget,
+    QHBoxLayout,
+    QMainWindow,
+    QSizePolicy,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.actions import ShortcutSheet, make_actions
+from app.chat.composer import Composer
+from app.chat.controller import ChatController
+from app.chat.legend import Legend
+from app.chat.sampling_panel import SamplingPanel
+from app.chat.transcript_model import TranscriptModel
+from app.chat.transcript_view import TranscriptView
+from app.chat.welcome import Welcome
+from app.icons import ink_icons
+from app.inspector.panel import InspectorPanel
+from app.library.choice import classify, is_there
+from app.library.model_bar import ModelBar
+from app.message_bar import MessageBar
+from app.settings import RecentModel, ReplyChoices, Settings, SettingsFile
+from app.status import StatusLine, Tally
+from app.style import Stylist
+from app.theme import GRID, Theme, ThemeMode
+from app.widgets import named
+from app.worker import EngineHandle
+from engine import Failed, Finished, GenerateOptions, ModelInfo, Record
+
+READING_WIDTH = 100 * GRID
+"""The composer grows no wider: long lines are hard to read."""
+CLOSE_PATIENCE_MS = 5000
+SAVE_DELAY_MS = 1000
+LAYOUT_VERSION = 1
+
+
+class MainWindow(QMainWindow):
+    """Chat in the middle, the model above, numbers below, inspector and settings beside."""
+
+    closed = Signal()
+
+    def __init__(self, engine: EngineHandle, file: SettingsFile, stylist: Stylist, demo: Callable[[], Path]) -> None:
+        super().__init__()
+        self.setWindowTitle("Draftscope")
+        self.setAcceptDrops(True)
+        self.setMinimumSize(QSize(720, 480))
+        self.engine = engine
+        self._file = file
+        self._stylist = stylist
+        self._demo = demo
+        self._closing = False
+        self.settings: Settings = file.load()
+        self.controller = ChatController(engine, self._reply_options, self)
+        self._tally = Tally()
+        self._make_parts()
+        self.actions_by_name = make_actions(self, self._slots())
+        self._arrange()
+        self._connect()
+        self._saver = QTimer(self, singleShot=True, interval=SAVE_DELAY_MS)
+        self._saver.timeout.connect(self._save)
+        self._restore()
+        self._on_theme(stylist.theme)
+        self._refresh()
+
+    def _make_parts(self) -> None:
+        theme = self._stylist.theme
+        self.model_bar = ModelBar()
+        self.message_bar = MessageBar(theme)
+        self.transcript = TranscriptModel(self)
+        self.view = TranscriptView(self.transcript, theme)
+        self.legend = Legend(theme)
+        self.refused = QCheckBox("Show refused drafts")
+        self.refused.setToolTip("Show, struck through, what the drafter proposed and the model refused (Ctrl+H)")
+        self.welcome = Welcome()
+        self.composer = Composer()
+        self.panel = SamplingPanel(self.settings.reply)
+        self.inspector = InspectorPanel()
+        self.status = StatusLine()
+
+    def _slots(self) -> dict[str, Callable[[], object]]:
+        return {
+            "open_folder": self.model_bar.choose_folder,
+            "open_file": self.model_bar.choose_file,
+            "open_demo": self.open_demo,
+            "add_sidecar": self.model_bar.choose_sidecar,
+            "quit": self.close,
+            "new_chat": self.new_chat,
+            "regenerate": self.controller.regenerate,
+            "stop": self.stop,
+            "write": lambda: self.composer.edit.setFocus(Qt.FocusReason.ShortcutFocusReason),
+            "show_refused": self.refused.toggle,
+            "show_inspector": lambda: self._toggle(self.inspector_dock, "show_inspector"),
+            "show_settings": lambda: self._toggle(self.settings_dock, "show_settings"),
+            "next_pane": self.focus_next_pane,
+            "theme_system": lambda: self.set_theme_mode("system"),
+            "theme_light": lambda: self.set_theme_mode("light"),
+            "theme_dark": lambda: self.set_theme_mode("dark"),
+            "switch_theme": lambda: self.set_theme_mode("light" if self._stylist.theme.dark else "dark"),
+            "shortcuts": lambda: ShortcutSheet(self).show(),
+        }
+
+    def _arrange(self) -> None:
+        shown = ("new_chat", "regenerate", "show_inspector", "show_settings")
+        self.model_bar.add_actions([self.actions_by_name[name] for name in shown])
+        legend_row = QHBoxLayout()
+        legend_row.setContentsMargins(2 * GRID, GRID, 2 * GRID, GRID)
+        legend_row.setSpacing(2 * GRID)
+        legend_row.addWidget(self.legend, 1)
+        legend_row.addWidget(self.refused, 0, Qt.AlignmentFlag.AlignTop)
+        chat = named(QWidget(), "page")
+        chat.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        chat_column = QVBoxLayout(chat)
+        chat_column.setContentsMargins(0, 0, 0, 0)
+        chat_column.setSpacing(0)
+        chat_column.addWidget(self.view, 1)
+        chat_column.addLayout(legend_row)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.welcome)
+        self.pages.addWidget(chat)
+        self.composer.setMaximumWidth(READING_WIDTH)
+        self.composer.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
+        writing = named(QWidget(), "page")
+        writing.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        writing_row = QHBoxLayout(writing)
+        writing_row.setContentsMargins(2 * GRID, 0, 2 * GRID, 2 * GRID)
+        writing_row.addStretch(1)
+        writing_row.addWidget(self.composer, 1000)
+        writing_row.addStretch(1)
+        middle = QWidget()
+        column = QVBoxLayout(middle)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for part, stretch in ((self.model_bar, 0), (self.message_bar, 0), (self.pages, 1), (writing, 0)):
+            column.addWidget(part, stretch)
+        self.setCentralWidget(middle)
+        self.inspector_dock = self._dock("Inspector", "inspectorDock", self.inspector)
+        self.settings_dock = self._dock("Settings", "settingsDock", self.panel)
+        self.settings_dock.hide()
+        self.resizeDocks([self.inspector_dock], [44 * GRID], Qt.Orientation.Horizontal)
+        self.statusBar().setSizeGripEnabled(False)
+        self.statusBar().addWidget(self.status, 1)
+
+    def _dock(self, title: str, name: str, widget: QWidget) -> QDockWidget:
+        dock = named(QDockWidget(title, self), name)
+        dock.setWidget(widget)
+        dock.setAccessibleName(title)
+        self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
+        dock.visibilityChanged.connect(self._show_docks)
+        return dock
+
+    def _connect(self) -> None:
+        chat = self.controller
+        chat.changed.connect(self._refresh)
+        chat.user_said.connect(self.transcript.add_user)
+        chat.reply_began.connect(self._on_reply_began)
+        chat.records.connect(self._on_records)
+        chat.plots_due.connect(self.inspector.refresh)
+        chat.plots_due.connect(self._show_tally)
+        chat.reply_ended.connect(self._on_reply_ended)
+        chat.reply_dropped.connect(self.transcript.drop_last_reply)
+        chat.cleared.connect(self._on_cleared)
+        chat.load_progressed.connect(self.model_bar.show_progress)
+        chat.loaded.connect(self._on_loaded)
+        chat.load_failed.connect(self.message_bar.show_message)
+        chat.prompt_returned.connect(self.composer.give_back)
+        self.model_bar.load_requested.connect(self.load)
+        self.model_bar.demo_requested.connect(self.open_demo)
+        self.model_bar.cancel_requested.connect(self.stop)
+        self.welcome.suggested.connect(self.send)
+        self.welcome.demo_requested.connect(self.open_demo)
+        self.welcome.open_requested.connect(self.model_bar.choose_folder)
+        self.welcome.again_requested.connect(self._open_last)
+        self.composer.submitted.connect(self.send)
+        self.composer.stop_requested.connect(self.stop)
+        self.composer.take_back_requested.connect(chat.take_back)
+        self.composer.text_changed.connect(self._save_soon)
+        self.panel.changed.connect(self._on_choices)
+        self.refused.toggled.connect(self._on_refused)
+        self._stylist.changed.connect(self._on_theme)
+        self.engine.closed.connect(self._finish_closing)
+
+    def _restore(self) -> None:
+        self.resize(1280, 800)
+        if self.settings.geometry:
+            self.restoreGeometry(QByteArray.fromBase64(self.settings.geometry.encode()))
+        if self.settings.layout:
+            self.restoreState(QByteArray.fromBase64(self.settings.layout.encode()), LAYOUT_VERSION)
+        self.refused.setChecked(self.settings.show_refused)
+        self._on_refused(self.settings.show_refused)
+        self.composer.set_text(self.settings.unsent)
+        self.model_bar.show_recent(self.settings.recent)
+        self.composer.edit.setFocus()
+
+    # What a person can ask for
+
+    @Slot(object, object)
+    def load(self, path: Path, sidecar: Path | None = None) -> None:
+        """Open a checkpoint; the present one stays until the new one is ready."""
+        self.message_bar.dismiss()
+        self.controller.load(path, sidecar)
+
+    @Slot()
+    def open_demo(self) -> None:
+        self.load(self._demo())
+
+    @Slot()
+    def _open_last(self) -> None:
+        last = self.settings.recent[0]
+        self.load(Path(last.path), Path(last.sidecar) if last.sidecar else None)
+
+    @Slot(str)
+    def send(self, text: str) -> None:
+        """Say something to the model, or give it back to the composer with the reason why that cannot be done now."""
+        if not self.controller.send(text):
+            self.composer.give_back(text)
+            self.message_bar.show_message(self.controller.why_not_send() or "The message is empty.", "info")
+
+    @Slot()
+    def new_chat(self) -> None:
+        self.controller.new_chat()
+        self.composer.edit.setFocus()
+
+    @Slot()
+    def stop(self) -> None:
+        """Stop what runs; if nothing does, put the message away."""
+        if self.controller.replying or self.controller.loading:
+            self.controller.stop()
+        else:
+            self.message_bar.dismiss()
+
+    @Slot()
+    def focus_next_pane(self) -> None:
+        """Go round the parts of the window."""
+        panes = [self.model_bar.button, self.view, self.composer.edit, self.inspector, self.panel]
+        panes = [pane for pane in panes if pane.isVisible()]
+        focus = self.focusWidget()
+        here = next((i for i, p in enumerate(panes) if p is focus or (focus is not None and p.isAncestorOf(focus))), -1)
+        target: QWidget = panes[(here + 1) % len(panes)]
+        while target.focusPolicy() is Qt.FocusPolicy.NoFocus and (inner := target.nextInFocusChain()) is not target:
+            target = inner
+        target.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def set_theme_mode(self, mode: ThemeMode) -> None:
+        """Choose light, dark or what the system wants."""
+        self.settings = replace(self.settings, theme=mode)
+        self._stylist.set_mode(mode)
+        self._save_soon()
+
+    # What the engine tells
+
+    @Slot()
+    def _on_reply_began(self) -> None:
+        self.transcript.begin_reply()
+        self._tally = Tally()
+
+    @Slot(object)
+    def _on_records(self, records: tuple[Record, ...]) -> None:
+        self.transcript.add_records(records)
+        self.inspector.add_records(records)
+        for record in records:
+            self._tally = self._tally.add(record)
+
+    @Slot(object)
+    def _on_reply_ended(self, last: Finished | Failed) -> None:
+        self.transcript.end_reply()
+        if isinstance(last, Failed):
+            self.message_bar.show_message(last.message)
+
+    @Slot()
+    def _on_cleared(self) -> None:
+        self.transcript.clear()
+        self.inspector.clear()
+        self._tally = Tally()
+        self.message_bar.dismiss()
+
+    @Slot(object)
+    def _on_loaded(self, info: ModelInfo) -> None:
+        self.model_bar.show_model(info)
+        self.panel.show_model(info)
+        if Path(info.path) != self._demo():
+            self.settings = self.settings.with_recent(RecentModel(info.path, info.sidecar or ""))
+            self.model_bar.show_recent(self.settings.recent)
+        self._save_soon()
+
+    # What is shown
+
+    @Slot()
+    def _refresh(self) -> None:
+        """Bring every part in line with what may be done now."""
+        chat = self.controller
+        self.model_bar.show_loading(chat.loading_path, stopping=chat.stopping)
+        self.composer.show_state(
+            chat.why_not_send(), running=chat.replying, stopping=chat.stopping, queued=chat.queued is not None
+        )
+        self.pages.setCurrentIndex(0 if chat.empty else 1)
+        self._refresh_welcome()
+        for name, why in (("regenerate", chat.why_not_regenerate()), ("add_sidecar", "" if chat.model else "-")):
+            self.actions_by_name[name].setEnabled(not why)
+        self.actions_by_name["new_chat"].setEnabled(not chat.empty)
+        self.actions_by_name["stop"].setText("&Stop" if chat.replying or chat.loading else "&Dismiss the message")
+        self._show_tally()
+
+    def _refresh_welcome(self) -> None:
+        info, path = self.controller.model, self.controller.loading_path
+        if info is None and path is None:
+            last = self.settings.recent[0] if self.settings.recent else None
+            self.welcome.offer_start(Path(last.path).name if last and is_there(last) else "")
+        else:
+            demo = (path or Path(info.path if info else "")) == self._demo()
+            self.welcome.offer_prompts("demo" if demo else "general")
+
+    @Slot()
+    def _show_tally(self) -> None:
+        chat, model = self.controller, self.controller.model
+        self.status.show_tally(self._tally, model.context if model else None)
+        self.status.show_drafting(model, self.panel.choices.draft, self._tally.note)
+        prefill = self._tally.prefill
+        if chat.stopping:
+            activity = "Stopping…"
+        elif chat.replying:
+            activity = f"Reading the prompt: {prefill[0]:,} of {prefill[1]:,} tokens" if prefill else "Writing"
+        elif chat.loading:
+            activity = "Loading"
+        else:
+            activity = "Ready" if model else "No model"
+        self.status.activity.setText(activity)
+
+    @Slot(object)
+    def _on_theme(self, theme: Theme) -> None:
+        ink_icons(self, theme)
+        for part in (self.view, self.legend, self.inspector, self.message_bar):
+            part.apply_theme(theme)
+        for mode in ("system", "light", "dark"):
+            self.actions_by_name[f"theme_{mode}"].setChecked(self._stylist.mode == mode)
+
+    @Slot(bool)
+    def _on_refused(self, show: bool) -> None:
+        self.view.show_refused = show
+        self.actions_by_name["show_refused"].setChecked(show)
+        self._save_soon()
+
+    def _toggle(self, dock: QDockWidget, name: str) -> None:
+        dock.setVisible(self.actions_by_name[name].isChecked())
+
+    @Slot()
+    def _show_docks(self) -> None:
+        for dock, name in ((self.inspector_dock, "show_inspector"), (self.settings_dock, "show_settings")):
+            self.actions_by_name[name].setChecked(not dock.isHidden())
+
+    # What is remembered
+
+    def _reply_options(self) -> GenerateOptions:
+        model = self.controller.model
+        return self.panel.choices.options(model.recommended if model else None)
+
+    @Slot(object)
+    def _on_choices(self, choices: ReplyChoices) -> None:
+        self.settings = replace(self.settings, reply=choices)
+        self._show_tally()
+        self._save_soon()
+
+    @Slot()
+    def _save_soon(self) -> None:
+        self._saver.start()
+
+    @Slot()
+    def _save(self) -> None:
+        self.settings = replace(
+            self.settings,
+            geometry=bytes(self.saveGeometry().toBase64().data()).decode(),
+            layout=bytes(self.saveState(LAYOUT_VERSION).toBase64().data()).decode(),
+            show_refused=self.refused.isChecked(),
+            unsent=self.controller.queued or self.composer.text,
+        )
+        with suppress(OSError):  # a full disk must not keep anyone from going on or closing
+            self._file.save(self.settings)
+
+    # Files dropped on the window
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        event.acceptProposedAction()
+        self.open_dropped([Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()])
+
+    def open_dropped(self, paths: list[Path]) -> None:
+        """Load a dropped checkpoint, with a dropped sidecar; a sidecar alone goes to the model in use."""
+        choice, model = classify(paths), self.controller.model
+        if choice.model is not None:
+            self.load(choice.model, choice.sidecar)
+        elif choice.sidecar is not None and model is not None:
+            self.load(Path(model.path), choice.sidecar)
+        else:
+            problem = choice.problem or "A sidecar goes with a checkpoint: open the checkpoint first."
+            self.message_bar.show_message(problem, "warning")
+
+    # The end
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Stop the engine first; if it has not ended after five seconds the window closes all the same."""
+        if self._closing and not self.engine.running:
+            event.accept()
+            return
+        event.ignore()
+        if not self._closing:
+            self._closing = True
+            self._saver.stop()
+            self._save()
+            self.status.activity.setText("Stopping…")
+            self.setEnabled(False)
+            QTimer.singleShot(CLOSE_PATIENCE_MS, self, self._finish_closing)
+            self.engine.close()
+
+    @Slot()
+    def _finish_closing(self) -> None:
+        self.hide()
+        self.closed.emit()

@@ -1,0 +1,77 @@
+"""The message area: one sentence about what went wrong, to be copied or dismissed; it blocks nothing."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QAccessible, QAccessibleEvent, QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
+
+from app.icons import pixmap
+from app.theme import GRID, Theme
+from app.widgets import label, push, restyle, tool
+
+Level = Literal["error", "warning", "info"]
+
+
+class MessageBar(QFrame):
+    """Hidden until `show_message`."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("messageBar")
+        self._theme = theme
+        self._level: Level = "info"
+        self._mark = QLabel()
+        self._text = label(wrap=True)
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
+        self._text.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self._text.setAccessibleName("Message")
+        self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        copy = push("Copy", self._copy, kind="link", name="Copy the message")
+        dismiss = tool("close", "Dismiss the message (Esc)", self.dismiss)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(2 * GRID, GRID, GRID, GRID)
+        row.setSpacing(GRID)
+        for widget in (self._mark, self._text, copy, dismiss):
+            row.addWidget(widget, 1 if widget is self._text else 0)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        """The sentence that is shown; empty when none is."""
+        return self._text.text() if not self.isHidden() else ""
+
+    @property
+    def level(self) -> Level:
+        return self._level
+
+    def show_message(self, sentence: str, level: Level = "error") -> None:
+        """Show a sentence in the place of the one before it, and tell screen readers."""
+        self._level = level
+        self._text.setText(sentence)
+        self.setAccessibleName(f"{level.capitalize()}: {sentence}")
+        self.setProperty("level", level)
+        restyle(self)
+        self._draw_mark()
+        self.show()
+        QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
+
+    @Slot()
+    def dismiss(self) -> None:
+        self.hide()
+
+    def apply_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self._draw_mark()
+
+    def _draw_mark(self) -> None:
+        ink = {"error": self._theme.error, "warning": self._theme.warning, "info": self._theme.accent}[self._level]
+        self._mark.setPixmap(pixmap(self._level, ink, ratio=self.devicePixelRatioF()))
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._text.text())

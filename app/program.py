@@ -1,0 +1,64 @@
+"""The program around the window: one QApplication, one window, one engine thread, and an orderly end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QSize, QTimer
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+
+from app.crash import CrashReporter
+from app.drive import Drive, Errand
+from app.icons import program_icon
+from app.main_window import MainWindow
+from app.settings import SettingsFile
+from app.style import Stylist
+from app.theme import ThemeMode
+from app.worker import EngineHandle, LoadModel
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for."""
+
+    settings_dir: Path
+    model: Path | None = None
+    sidecar: Path | None = None
+    theme: ThemeMode | None = None
+    size: tuple[int, int] | None = None
+    errand: Errand | None = None
+
+
+def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> int:
+    """Open the window and stay until it is closed; returns the exit code."""
+    app = QApplication.instance() or QApplication(sys.argv[:1])
+    assert isinstance(app, QApplication)
+    app.setApplicationName("draftscope")
+    app.setApplicationDisplayName("Draftscope")
+    QGuiApplication.setDesktopFileName("draftscope")
+    app.setWindowIcon(program_icon())
+    app.setQuitOnLastWindowClosed(False)  # the window says when its engine has ended
+    file = SettingsFile(request.settings_dir)
+    stylist = Stylist(app, request.theme or file.load().theme)
+    window = MainWindow(EngineHandle(load_model), file, stylist, demo)
+    crash = CrashReporter(window)
+    drive = Drive(window, request.errand or Errand())
+    window.closed.connect(app.quit)
+    if request.size:
+        window.resize(QSize(*request.size))
+    window.show()
+    first = request.model or (demo() if not window.settings.recent else None)
+    if first is not None:
+        QTimer.singleShot(0, window, lambda: window.load(first, request.sidecar))
+    app.exec()
+    crash.release()
+    if window.engine.running:
+        # A read that hangs in the system cannot be called off, and Qt must not tear down a running thread.
+        sys.stdout.flush()
+        os._exit(drive.code)
+    return drive.code

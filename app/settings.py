@@ -1,0 +1,165 @@
+"""What the program remembers between two starts, in one JSON file in the user's configuration folder.
+
+Reading is tolerant: a missing or senseless field takes its default, an unknown one (of a newer version) is kept, a file
+that is no JSON is set aside and not deleted. Writing makes a new file and renames it over the old one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from app.theme import ThemeMode
+from engine import DraftOptions, GenerateOptions, OptionError, SamplingOptions
+
+MOST_RECENT = 10
+FILE_NAME = "settings.json"
+SAMPLING_FIELDS = ("temperature", "top_k", "top_p", "min_p", "seed")
+ALTERNATIVES = 5
+"""Alternatives that the card of a token shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecentModel:
+    """A checkpoint that was opened, with the sidecar it was opened with ('' for none)."""
+
+    path: str
+    sidecar: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyChoices:
+    """What the person wants of replies. `sampling` None takes what the model recommends."""
+
+    sampling: SamplingOptions | None = None
+    new_seed: bool = True
+    """Draw another seed for every reply, so that Regenerate says something else when sampling."""
+    max_new_tokens: int = 2048
+    thinking: bool | None = None
+    draft: DraftOptions = field(default_factory=DraftOptions)
+
+    def options(self, recommended: SamplingOptions | None = None) -> GenerateOptions:
+        """The engine's options for one reply."""
+        sampling = self.sampling or recommended or SamplingOptions()
+        if self.new_seed and not sampling.greedy:
+            sampling = replace(sampling, seed=random.getrandbits(31))
+        return GenerateOptions(
+            sampling=sampling,
+            draft=self.draft,
+            max_new_tokens=self.max_new_tokens,
+            thinking=self.thinking,
+            top_alternatives=ALTERNATIVES,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that is remembered. `geometry` and `layout` are Qt's own bytes in base64."""
+
+    theme: ThemeMode = "system"
+    geometry: str = ""
+    layout: str = ""
+    recent: tuple[RecentModel, ...] = ()
+    reply: ReplyChoices = field(default_factory=ReplyChoices)
+    show_refused: bool = True
+    unsent: str = ""
+
+    def with_recent(self, model: RecentModel) -> Settings:
+        """The same with `model` as the latest."""
+        others = tuple(r for r in self.recent if r.path != model.path)
+        return replace(self, recent=(model, *others)[:MOST_RECENT])
+
+
+class SettingsFile:
+    """Reads and writes one settings file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / FILE_NAME
+        self._unknown: dict[str, Any] = {}
+
+    def load(self) -> Settings:
+        """What the file says, as far as it makes sense."""
+        try:
+            data = json.loads(self.path.read_text("utf-8"))
+        except OSError:
+            return Settings()
+        except ValueError:
+            with contextlib.suppress(OSError):
+                self.path.replace(self.path.with_suffix(".damaged.json"))
+            return Settings()
+        if not isinstance(data, dict):
+            return Settings()
+        known = {f.name for f in fields(Settings)}
+        self._unknown = {key: value for key, value in data.items() if key not in known}
+        readers: dict[str, Callable[[Any], Any]] = {
+            "theme": lambda v: v if v in get_args(ThemeMode) else None,
+            "geometry": _text,
+            "layout": _text,
+            "recent": _recent,
+            "reply": _reply,
+            "show_refused": _flag,
+            "unsent": _text,
+        }
+        read = {key: readers[key](data[key]) for key in known if key in data}
+        return Settings(**{key: value for key, value in read.items() if value is not None})
+
+    def save(self, settings: Settings) -> None:
+        """Write the file; OSError if the folder cannot be written to."""
+        data = {**self._unknown, **asdict(settings)}
+        sampling = settings.reply.sampling
+        data["reply"]["sampling"] = sampling and {name: getattr(sampling, name) for name in SAMPLING_FIELDS}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        new = self.path.with_suffix(".new")
+        with new.open("w", encoding="utf-8") as file:
+            json.dump(data, file, indent=1, ensure_ascii=False)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self.path)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _recent(value: Any) -> tuple[RecentModel, ...] | None:
+    if not isinstance(value, list):
+        return None
+    entries = (e for e in value if isinstance(e, dict) and isinstance(e.get("path"), str) and e["path"])
+    return tuple(RecentModel(e["path"], _text(e.get("sidecar")) or "") for e in entries)[:MOST_RECENT]
+
+
+def _reply(value: Any) -> ReplyChoices | None:
+    if not isinstance(value, dict):
+        return None
+    choices = ReplyChoices()
+    limit, thinking = value.get("max_new_tokens"), value.get("thinking")
+    if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 1:
+        choices = replace(choices, max_new_tokens=limit)
+    if isinstance(thinking, bool):
+        choices = replace(choices, thinking=thinking)
+    if isinstance(value.get("new_seed"), bool):
+        choices = replace(choices, new_seed=value["new_seed"])
+    if isinstance(value.get("sampling"), dict):
+        choices = replace(choices, sampling=_options(SamplingOptions, value["sampling"], SAMPLING_FIELDS))
+    if isinstance(value.get("draft"), dict):
+        draft = _options(DraftOptions, value["draft"], ("drafter", "tokens", "length"))
+        choices = replace(choices, draft=draft or DraftOptions())
+    return choices
+
+
+def _options(kind: Callable[..., Any], data: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    """Options of `kind` from the named fields, or None if the engine refuses them."""
+    try:
+        return kind(**{name: data[name] for name in names if name in data})
+    except (OptionError, TypeError, ValueError):
+        return None

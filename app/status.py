@@ -1,0 +1,146 @@
+"""The line at the foot: the model, how drafting goes, speed, acceptance, and how full the context is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QWidget
+
+from app.theme import GRID
+from app.widgets import label
+from engine import DraftOptions, Failed, Finished, ModelInfo, PrefillProgress, Record, Round, Stats
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """A running reply in numbers."""
+
+    prefill: tuple[int, int] | None = None
+    """Prompt tokens read, of how many; None once the reply has begun."""
+    rounds: int = 0
+    emitted: int = 0
+    tested: int = 0
+    accepted: int = 0
+    seconds: float = 0.0
+    """Time in rounds."""
+    position: int = 0
+    """Context positions in use."""
+    note: str = ""
+    """Why there were no drafts in the last round, if some were wanted."""
+
+    def add(self, record: Record) -> Tally:
+        """The numbers after one more record."""
+        if isinstance(record, PrefillProgress):
+            return replace(self, prefill=(record.done, record.total), position=record.done)
+        if isinstance(record, Round):
+            verdicts = [draft.verdict for draft in record.drafts]
+            accepted = verdicts.count("accepted")
+            return Tally(
+                rounds=self.rounds + 1,
+                emitted=self.emitted + len(record.committed),
+                tested=self.tested + accepted + verdicts.count("rejected"),
+                accepted=self.accepted + accepted,
+                seconds=self.seconds + record.draft_s + record.verify_s,
+                position=record.position + len(record.committed),
+                note=record.note,
+            )
+        if isinstance(record, Finished | Failed) and record.stats.rounds:
+            return self._settle(record.stats)
+        return replace(self, prefill=None)
+
+    def _settle(self, stats: Stats) -> Tally:
+        seconds = stats.emitted / stats.tokens_per_s if stats.tokens_per_s > 0 else self.seconds
+        return replace(
+            self,
+            prefill=None,
+            rounds=stats.rounds,
+            emitted=stats.emitted,
+            tested=stats.tested,
+            accepted=stats.accepted,
+            seconds=seconds,
+        )
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        return self.emitted / self.seconds if self.seconds > 0 else None
+
+    @property
+    def acceptance(self) -> float | None:
+        return self.accepted / self.tested if self.tested else None
+
+    @property
+    def tokens_per_round(self) -> float | None:
+        return self.emitted / self.rounds if self.rounds else None
+
+
+def drafting_text(model: ModelInfo | None, draft: DraftOptions, note: str = "") -> tuple[str, str]:
+    """Whether drafting is on, in two words, and why or how in a sentence."""
+    if model is None:
+        return "–", "No model is loaded."
+    if not draft.enabled:
+        return "off", "Drafting is switched off in the settings."
+    wants_layer = draft.drafter in ("mtp", "mtp+ngram")
+    if wants_layer and model.mtp == "none":
+        why = model.draft_note or "This checkpoint has no MTP layer; add a sidecar or draft by lookup in the text."
+        return ("off", why) if draft.drafter == "mtp" else ("lookup only", why)
+    name = {"mtp": "MTP", "ngram": "lookup", "mtp+ngram": "MTP + lookup"}[draft.drafter]
+    how = {"fixed": "always", "adaptive": "about, adapting to what is accepted,", "cost-aware": "as many as pay, from"}
+    return f"{name}, {draft.tokens}", note or f"{name} proposes {how[draft.length]} {draft.tokens} tokens a round."
+
+
+class StatusLine(QWidget):
+    """Captioned numbers; a dash where there is none yet."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(2 * GRID, GRID // 2, 2 * GRID, GRID // 2)
+        self._row.setSpacing(GRID // 2)
+        self.activity = self._value("Activity")
+        self._row.addStretch(1)
+        self.drafting = self._cell("Drafting")
+        self.speed = self._cell("Tokens/s", "Tokens of the reply per second of drafting and verifying.")
+        self.acceptance = self._cell("Accepted", "Accepted drafts of those the model tested.")
+        self.per_round = self._cell("Per round", "Tokens that one pass of the model brings, its own one included.")
+        self.context = self._cell("Context", "Positions in use, of those the model can look back on.")
+        self._meter = QProgressBar(textVisible=False, maximum=1000)
+        self._meter.setFixedWidth(8 * GRID)
+        self._meter.setAccessibleName("Context used")
+        self._row.addSpacing(GRID // 2)
+        self._row.addWidget(self._meter)
+
+    def _value(self, name: str) -> QLabel:
+        value = label("", "caption")
+        value.setAccessibleName(name)
+        self._row.addWidget(value)
+        return value
+
+    def _cell(self, caption: str, help_text: str = "") -> QLabel:
+        value = label("–", "value", tip=help_text)
+        value.setAccessibleName(caption)
+        self._row.addSpacing(2 * GRID)
+        self._row.addWidget(label(caption, "caption", tip=help_text))
+        self._row.addWidget(value)
+        return value
+
+    def show_drafting(self, model: ModelInfo | None, draft: DraftOptions, note: str = "") -> None:
+        """Say whether drafting is on; the tooltip says why or how."""
+        short, why = drafting_text(model, draft, note)
+        if short == "off" and draft.enabled:
+            short = f"off: {why if len(why) <= 60 else why[:57] + '…'}"
+        self.drafting.setText(short)
+        self.drafting.setToolTip(why)
+        self.drafting.setAccessibleDescription(why)
+
+    def show_tally(self, tally: Tally, context: int | None) -> None:
+        """Show the numbers of a reply; `context` is what the model can look back on."""
+        speed, acceptance, per_round = tally.tokens_per_second, tally.acceptance, tally.tokens_per_round
+        self.speed.setText("–" if speed is None else f"{speed:.1f}")
+        self.acceptance.setText("–" if acceptance is None else f"{acceptance:.0%}".replace("%", " %"))
+        self.per_round.setText("–" if per_round is None else f"{per_round:.2f}")
+        if context:
+            self.context.setText(f"{tally.position:,} of {context:,}")
+            self._meter.setValue(min(1000, round(1000 * tally.position / context)))
+        else:
+            self.context.setText("–")
+            self._meter.setValue(0)

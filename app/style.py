@@ -1,0 +1,77 @@
+"""Puts a theme on: fills in the style sheet, sets the palette and the type sizes, and follows the system live."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from PySide6.QtCore import QObject, QTemporaryDir, Signal, Slot
+from PySide6.QtWidgets import QApplication
+
+from app.icons import inked
+from app.theme import Theme, ThemeMode, current_theme, mix, palette_of, set_mode
+
+SMALLEST_BODY = 10.0
+"""Points. The system's size is kept where it is larger."""
+
+
+class Stylist(QObject):
+    """Keeps the program in the theme that the person or the system wants; `changed` tells the widgets that draw."""
+
+    changed = Signal(object)  # Theme
+
+    def __init__(self, app: QApplication, mode: ThemeMode = "system") -> None:
+        super().__init__(app)
+        self._app = app
+        self._icons = QTemporaryDir()
+        app.setStyle("fusion")
+        font = app.font()
+        font.setPointSizeF(max(font.pointSizeF(), SMALLEST_BODY))
+        app.setFont(font)
+        self._body = font.pointSizeF()
+        self.mode: ThemeMode = mode
+        self.theme = current_theme(app)
+        self.set_mode(mode)
+        app.styleHints().colorSchemeChanged.connect(self._follow)
+
+    def set_mode(self, mode: ThemeMode) -> None:
+        """Choose light or dark, or follow the system."""
+        self.mode = mode
+        set_mode(self._app, mode)
+        self._put_on(current_theme(self._app))
+
+    @Slot()
+    def _follow(self) -> None:
+        if (theme := current_theme(self._app)) != self.theme:
+            self._put_on(theme)
+
+    def _put_on(self, theme: Theme) -> None:
+        self.theme = theme
+        self._app.setPalette(palette_of(theme))
+        self._app.setStyleSheet(self._sheet(theme))
+        self.changed.emit(theme)
+
+    def _sheet(self, theme: Theme) -> str:
+        names = {f.name: str(getattr(theme, f.name)) for f in fields(theme)}
+        names["accent_hover"] = mix(theme.accent, theme.text, 0.82)
+        names["scroll"] = mix(theme.border_strong, theme.surface, 0.45)
+        for size, share in {"hero": 1.9, "title": 1.3, "body": 1.0, "caption": 0.9}.items():
+            names[size] = f"{self._body * share:.1f}pt"
+        for key, (name, colour) in {
+            "check": ("check", theme.accent),
+            "check_on": ("check", theme.on_accent),
+            "chevron": ("chevron", theme.muted),
+            "close": ("close", theme.muted),
+            "float": ("float", theme.muted),
+        }.items():
+            names[key] = self._icon_file(key, name, colour)
+        return Template(files("resources").joinpath("styles", "draftscope.qss").read_text("utf-8")).substitute(names)
+
+    def _icon_file(self, key: str, name: str, colour: str) -> str:
+        """Style sheets take images from files only, so the few inked ones they need are written to a folder."""
+        path = Path(self._icons.path()) / f"{key}-{colour[1:]}.svg"
+        if not path.exists():
+            path.write_bytes(inked(name, colour))
+        return path.as_posix()

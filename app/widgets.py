@@ -1,0 +1,59 @@
+"""Small makers of widgets: the same few properties set the same way everywhere, each control with its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, TypeVar
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
+
+from app.icons import put_icon
+
+Type = Literal["hero", "title", "heading", "name", "lead", "caption", "value", "key", "body"]
+Kind = Literal["primary", "plain", "link"]
+Q = TypeVar("Q", bound=QObject)
+
+
+def named(target: Q, name: str) -> Q:
+    """The same object with a name by which the style sheet finds it."""
+    target.setObjectName(name)
+    return target
+
+
+def label(text: str = "", kind: Type = "body", *, wrap: bool = False, tip: str = "") -> QLabel:
+    """Text in one of the style sheet's type sizes."""
+    made = QLabel(text)
+    made.setProperty("type", kind)
+    made.setWordWrap(wrap)
+    made.setToolTip(tip)
+    return made
+
+
+def push(
+    text: str, slot: Callable[..., object] | None = None, *, kind: Kind = "plain", name: str = "", tip: str = ""
+) -> QPushButton:
+    """A button with text; `name` is for screen readers, where the text says too little on its own."""
+    made = QPushButton(text)
+    made.setProperty("kind", kind)
+    made.setToolTip(tip)
+    made.setAccessibleName(name or text)
+    if slot is not None:
+        made.clicked.connect(slot)
+    return made
+
+
+def tool(icon: str, name: str, slot: Callable[..., object], *, role: str = "text") -> QToolButton:
+    """A button with an icon; `name` is its tooltip and what screen readers say."""
+    made = QToolButton()
+    put_icon(made, icon, role)
+    made.setToolTip(name)
+    made.setAccessibleName(name)
+    made.clicked.connect(slot)
+    return made
+
+
+def restyle(widget: QWidget) -> None:
+    """Have the style sheet look again at the widget's properties."""
+    widget.style().unpolish(widget)
+    widget.style().polish(widget)

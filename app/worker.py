@@ -1,0 +1,272 @@
+"""The only caller of the engine: a QObject in a thread of its own, and the handle by which the window commands it.
+
+Commands go in as queued signals and are worked off in order. Stop does not: it sets the job's cancel token from the
+window's thread, which the engine checks per layer and per disk read. Records come out through the job's mailbox;
+signals tell only that a job has ended.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from PySide6.QtCore import QObject, QThread, Signal, Slot
+
+from app.mailbox import Mailbox
+from engine import (
+    Cancelled,
+    CancelToken,
+    EngineError,
+    Failed,
+    Finished,
+    GenerateOptions,
+    LoadOptions,
+    LoadProgress,
+    Message,
+    ModelInfo,
+    Record,
+)
+
+STACK_BYTES = 64 << 20
+"""The compiler of the kernels recurses deeply; some systems give threads very little stack."""
+
+
+class SessionLike(Protocol):
+    """A conversation of the engine."""
+
+    def reply(
+        self, messages: Sequence[Message], options: GenerateOptions, cancel: CancelToken | None = None
+    ) -> Iterator[Record]: ...
+
+
+class ModelLike(Protocol):
+    """A loaded model of the engine."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+    def new_session(self) -> SessionLike: ...
+    def close(self) -> None: ...
+
+
+class LoadModel(Protocol):
+    """`engine.load_model`, or a script that stands in for it."""
+
+    def __call__(
+        self,
+        path: Path,
+        *,
+        sidecar: Path | None,
+        options: LoadOptions,
+        progress: Callable[[LoadProgress], None],
+        cancel: CancelToken,
+    ) -> ModelLike: ...
+
+
+@dataclass(eq=False)
+class Job:
+    """One piece of work for the engine, with its own Stop and its own mailbox."""
+
+    cancel: CancelToken = field(default_factory=CancelToken, init=False)
+    mailbox: Mailbox = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.mailbox = Mailbox(self.cancel)
+
+
+@dataclass(eq=False)
+class LoadJob(Job):
+    """Open a checkpoint, and a sidecar with it."""
+
+    path: Path
+    sidecar: Path | None = None
+    options: LoadOptions = field(default_factory=LoadOptions)
+
+
+@dataclass(eq=False)
+class ReplyJob(Job):
+    """Answer a conversation."""
+
+    messages: tuple[Message, ...]
+    options: GenerateOptions
+
+
+@dataclass(frozen=True)
+class LoadOutcome:
+    """How a load ended: with a model's facts, with a problem, or (neither) cancelled."""
+
+    info: ModelInfo | None = None
+    problem: str = ""
+
+
+class Worker(QObject):
+    """Runs in the engine's thread. Owns the model and the session."""
+
+    load_ended = Signal(object, object)  # LoadJob, LoadOutcome
+    reply_ended = Signal(object)  # ReplyJob
+    closed = Signal()
+    fault = Signal(str)  # the traceback of an error that nobody foresaw
+
+    def __init__(self, load_model: LoadModel) -> None:
+        super().__init__()
+        self._load_model = load_model
+        self._model: ModelLike | None = None
+        self._session: SessionLike | None = None
+
+    @Slot(object)
+    def load(self, job: LoadJob) -> None:
+        """Load a model beside the present one and put it in its place only when it is whole."""
+        outcome = self._try_load(job)
+        self.load_ended.emit(job, outcome)
+
+    def _try_load(self, job: LoadJob) -> LoadOutcome:
+        try:
+            job.cancel.check()
+            model = self._load_model(
+                job.path, sidecar=job.sidecar, options=job.options, progress=job.mailbox.put, cancel=job.cancel
+            )
+        except Cancelled:
+            return LoadOutcome()
+        except EngineError as error:
+            return LoadOutcome(problem=str(error))
+        except MemoryError:
+            return LoadOutcome(problem=f"There is not enough memory to load {job.path}; choose a smaller checkpoint.")
+        except Exception as error:
+            self.fault.emit(traceback.format_exc())
+            return LoadOutcome(problem=f"Loading {job.path} failed unexpectedly: {error or type(error).__name__}.")
+        if job.cancel.cancelled:
+            model.close()
+            return LoadOutcome()
+        self._drop_model()
+        self._model = model
+        return LoadOutcome(info=model.info)
+
+    @Slot(object)
+    def reply(self, job: ReplyJob) -> None:
+        """Stream one reply into the job's mailbox. Its last record is always a `Finished` or a `Failed`."""
+        last: Record | None = None
+        try:
+            if self._model is None:
+                raise EngineError("No model is loaded; choose one first.")
+            if self._session is None:
+                self._session = self._model.new_session()
+            for record in self._session.reply(job.messages, job.options, job.cancel):
+                job.mailbox.put(record)
+                last = record
+            problem = "The engine ended the reply without saying why; send the message again."
+            kind = "EngineError"
+        except EngineError as error:
+            problem, kind = str(error), type(error).__name__
+        except Exception as error:
+            self.fault.emit(traceback.format_exc())
+            problem, kind = f"The reply failed unexpectedly: {error or type(error).__name__}.", type(error).__name__
+        if not isinstance(last, Finished | Failed):
+            self._session = None  # its state is unknown now
+            job.mailbox.put(Failed(message=problem, kind=kind))
+        self.reply_ended.emit(job)
+
+    @Slot()
+    def forget_session(self) -> None:
+        """The next reply starts a conversation with empty caches."""
+        self._session = None
+
+    @Slot()
+    def close(self) -> None:
+        """Let go of the model and its files."""
+        self._drop_model()
+        self.closed.emit()
+
+    def _drop_model(self) -> None:
+        self._session = None
+        if self._model is not None:
+            self._model.close()
+            self._model = None
+
+
+class EngineHandle(QObject):
+    """The window's side of the worker: sends commands, keeps the tokens by which they are stopped."""
+
+    load_ended = Signal(object, object)
+    reply_ended = Signal(object)
+    closed = Signal()
+    fault = Signal(str)
+
+    _load = Signal(object)
+    _reply = Signal(object)
+    _forget = Signal()
+    _close = Signal()
+
+    def __init__(self, load_model: LoadModel, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._jobs: set[Job] = set()
+        self._thread = QThread()
+        self._thread.setObjectName("engine")
+        self._thread.setStackSize(STACK_BYTES)
+        self._worker = Worker(load_model)
+        self._worker.moveToThread(self._thread)
+        self._load.connect(self._worker.load)
+        self._reply.connect(self._worker.reply)
+        self._forget.connect(self._worker.forget_session)
+        self._close.connect(self._worker.close)
+        self._worker.load_ended.connect(self._on_load_ended)
+        self._worker.reply_ended.connect(self._on_reply_ended)
+        self._worker.fault.connect(self.fault)
+        self._worker.closed.connect(self._on_closed)
+        self._thread.start()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job waits or runs."""
+        return bool(self._jobs)
+
+    @property
+    def running(self) -> bool:
+        """Whether the engine's thread lives."""
+        return self._thread.isRunning()
+
+    def load(self, path: Path, sidecar: Path | None = None, options: LoadOptions | None = None) -> LoadJob:
+        job = LoadJob(path, sidecar, options or LoadOptions())
+        self._jobs.add(job)
+        self._load.emit(job)
+        return job
+
+    def reply(self, messages: Sequence[Message], options: GenerateOptions) -> ReplyJob:
+        job = ReplyJob(tuple(messages), options)
+        self._jobs.add(job)
+        self._reply.emit(job)
+        return job
+
+    def forget_session(self) -> None:
+        self._forget.emit()
+
+    def stop_all(self) -> None:
+        """Ask every job to end at its next check."""
+        for job in self._jobs:
+            job.cancel.cancel()
+
+    def close(self) -> None:
+        """Stop everything, let go of the model, end the thread; `closed` tells when it is done."""
+        self.stop_all()
+        self._close.emit()
+
+    def wait(self, milliseconds: int) -> bool:
+        """Block until the thread has ended; true if it has. For the very end of the program and for tests."""
+        return self._thread.wait(milliseconds)
+
+    @Slot(object, object)
+    def _on_load_ended(self, job: LoadJob, outcome: LoadOutcome) -> None:
+        self._jobs.discard(job)
+        self.load_ended.emit(job, outcome)
+
+    @Slot(object)
+    def _on_reply_ended(self, job: ReplyJob) -> None:
+        self._jobs.discard(job)
+        self.reply_ended.emit(job)
+
+    @Slot()
+    def _on_closed(self) -> None:
+        self._thread.quit()
+        self._thread.wait()
+        self.closed.emit()
