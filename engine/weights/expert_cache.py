@@ -45,6 +45,7 @@ class ExpertCache:
         self.misses = 0
         self.guesses = 0
         self.good_guesses = 0
+        self.bad_guesses = 0
         self.last_used: dict[str, tuple[int, ...]] = {}
         """By unit: the experts of its last pass."""
         self._reader = reader
@@ -163,7 +164,9 @@ class ExpertCache:
             )
 
     def _remove(self, key: Key) -> None:
-        self._free.append(self._entries.pop(key).slot)
+        entry = self._entries.pop(key)
+        self.bad_guesses += entry.guessed
+        self._free.append(entry.slot)
 
     def _bytes(self, slot: int) -> ByteArray:
         return self._slab[slot * self._slot_bytes : (slot + 1) * self._slot_bytes]

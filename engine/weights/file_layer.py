@@ -126,8 +126,8 @@ def read_exactly(file: OpenFile, path: Path, offset: int, buffer: memoryview, ne
         if count <= 0 or (file.direct and count % BLOCK and got + count < needed):
             end = offset + got + max(count, 0)
             raise ReadError(
-                f"{path.name} ends at byte {end}, {offset + needed - end} bytes too early: it was cut short while in use."
-                f" Put the whole file back, then continue ({path})."
+                f"{path.name} ends at byte {end}, {offset + needed - end} bytes too early: it was cut short while in"
+                f" use. Put the whole file back, then continue ({path})."
             )
         got += count
 

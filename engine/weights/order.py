@@ -32,9 +32,13 @@ class ExecutionOrder:
         """One whole cycle of units from the next one on; a unit may stand there several times."""
         return self._pattern[self._next :] + self._pattern[: self._next]
 
+    def around(self, count: int) -> list[str]:
+        """The running unit and the ones after it, `count` in all."""
+        return [*self._current[-1:], *self.coming()][:count]
+
     def _place(self, unit: str) -> int:
         """Index after the next place of `unit` in the pattern; where it is unknown, expectations stay as they are."""
-        for index in (*range(self._next, len(self._pattern)), *range(self._next)):
-            if self._pattern[index] == unit:
-                return index + 1
+        for later in (self._pattern[self._next :], self._pattern):
+            if unit in later:
+                return len(self._pattern) - len(later) + later.index(unit) + 1
         return self._next

@@ -33,15 +33,15 @@ class WeightSource(Protocol):
     def experts(
         self, unit: str, ids: Sequence[int], cancel: CancelToken | None = None
     ) -> Mapping[int, Mapping[str, Matrix]]:
-        """Matrices `gate_proj.weight`, `up_proj.weight`, `down_proj.weight` of the routed experts `ids` of an acquired unit.
+        """Matrices `gate_proj.weight`, `up_proj.weight`, `down_proj.weight` of routed experts of an acquired unit.
 
         With a budget they are read in the order of `ids`, a few ahead, and taking one waits for it. The matrices of an
         expert are valid until another one is taken, or the unit is released.
         """
 
     def vector(self, name: str) -> FloatArray:
-        """A small tensor by its full canonical name as float32, always resident: norm scales as what x is multiplied with,
-        `….conv1d.weight` as [channels, taps], `….decay_rate` (exp(A_log)) in place of `….A_log`, others flat."""
+        """A small tensor by its full canonical name as float32, always resident: norm scales as what x is multiplied
+        with, `….conv1d.weight` as [channels, taps], `….decay_rate` (exp(A_log)) in place of `….A_log`, others flat."""
 
     def has(self, name: str) -> bool:
         """Is there a tensor with this full canonical name?"""

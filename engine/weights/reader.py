@@ -104,6 +104,8 @@ class Reader:
         self.bytes_read = 0
         self.wait_seconds = 0.0
         self.on_stall = on_stall
+        self.on_idle: Callable[[], None] | None = None
+        """Called by an I/O thread, locked, when there is nothing left to read."""
         self._work = threading.Condition(self.lock)
         self._progress = threading.Condition(self.lock)
         self._queues: tuple[deque[Request], ...] = tuple(deque() for _ in Priority)
@@ -239,7 +241,7 @@ class Reader:
             return error
         broken = True
         try:
-            target = memoryview(request.buffer)[chunk.position : chunk.position + chunk.length]
+            target = request.buffer.data[chunk.position : chunk.position + chunk.length]
             read_exactly(handle.file, chunk.file, chunk.offset, target, chunk.needed)
             broken = False
         except ReadError as error:
@@ -260,6 +262,8 @@ class Reader:
             request.chunks.clear()
         if request.done:
             self._finish(request)
+        if self.on_idle is not None and self.idle and not self._closing:
+            self.on_idle()
         self._progress.notify_all()
 
     def _finish(self, request: Request) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from engine.weights.allocation import Sizes
 from engine.weights.embedding import scratch_bytes
 from engine.weights.expert_cache import Parts, slot_bytes
 from engine.weights.ranges import ByteRange, Layout, lay_out
-from engine.weights.residency import Sizes
 from engine.weights.roles import VECTOR_ROLES, Role, role_of
 from engine.weights.units import EMBEDDING, MTP_EMBEDDING, Unit, build_units, tensors_in_use
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
+
+_MEMORY = ("resident_bytes", "ring_bytes", "cache_bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +47,15 @@ class WeightStatistics:
         """Bytes per second while reading; 0 where nothing was read."""
         return self.bytes_read / self.read_s if self.read_s > 0 else 0.0
 
+    def plus(self, other: WeightStatistics) -> WeightStatistics:
+        """Counters of both; the memory is that of `other`."""
+        sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self) if f.name not in _MEMORY}
+        return replace(other, **sums)
+
     def since(self, earlier: WeightStatistics) -> WeightStatistics:
         """Counters less those of `earlier`; the memory is this snapshot's."""
-        now = asdict(self)
-        memory = ("resident_bytes", "ring_bytes", "cache_bytes")
-        return WeightStatistics(
-            **{f.name: now[f.name] - (0 if f.name in memory else getattr(earlier, f.name)) for f in fields(self)}
-        )
+        rest = {f.name: getattr(self, f.name) - getattr(earlier, f.name) for f in fields(self) if f.name not in _MEMORY}
+        return replace(self, **rest)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers for JSON, the derived ones too."""

@@ -40,7 +40,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
-class Residency:
+class Allocation:
     """How the budget is spent."""
 
     resident: tuple[str, ...]
@@ -66,16 +66,16 @@ def minimum_budget(sizes: Sizes) -> int:
     return min(_fixed(sizes) + min(rings), sizes.everything)
 
 
-def choose_residency(sizes: Sizes, budget: int | None) -> Residency:
-    """The residency that reads the fewest bytes per round within `budget` bytes; None keeps everything.
+def allocate(sizes: Sizes, budget: int | None) -> Allocation:
+    """The allocation that reads the fewest bytes per round within `budget` bytes; None keeps everything.
 
     Raises:
         OptionError: the budget is below `minimum_budget`.
     """
     names = tuple(sizes.units)
     if budget is None or sizes.everything <= budget:
-        return Residency(names, (), True, sizes.everything, 0, 0)
-    best: tuple[float, Residency] | None = None
+        return Allocation(names, (), True, sizes.everything, 0, 0)
+    best: tuple[float, Allocation] | None = None
     for largest in sorted({0, *sizes.units.values()}):
         found = _with_ring_for(sizes, budget, largest)
         if found is not None:
@@ -94,8 +94,8 @@ def _fixed(sizes: Sizes) -> int:
     return sizes.vectors + sizes.scratch + min(CACHE_SLOTS, sizes.expert_count) * sizes.expert_slot
 
 
-def _with_ring_for(sizes: Sizes, budget: int, largest: int) -> Residency | None:
-    """The best residency in which no streamed unit is larger than `largest`; None if it does not fit."""
+def _with_ring_for(sizes: Sizes, budget: int, largest: int) -> Allocation | None:
+    """The best allocation in which no streamed unit is larger than `largest`; None if it does not fit."""
     ring = RING_BLOCKS * largest
     left = budget - _fixed(sizes) - ring
     resident = {name for name, size in sizes.units.items() if size > largest}
@@ -119,7 +119,7 @@ def _with_ring_for(sizes: Sizes, budget: int, largest: int) -> Residency | None:
         # What is left holds more of what runs ahead; beyond all that is streamed there is nothing to hold.
         ring += min(left, max(0, sum(sizes.units[name] for name in streamed) - ring)) // 4096 * 4096
     resident_bytes = sum(sizes.units[name] for name in kept) + sizes.vectors + sizes.scratch
-    return Residency(kept, streamed, False, resident_bytes, ring, cache)
+    return Allocation(kept, streamed, False, resident_bytes, ring, cache)
 
 
 def _by_worth(sizes: Sizes) -> Sequence[str]:

@@ -1,0 +1,136 @@
+"""What a checkpoint will need and how fast it should run under a memory budget: from headers only."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from engine.weights.allocation import Allocation, allocate, minimum_budget
+from engine.weights.prediction import Machine, Prediction, predict
+from engine.weights.sizes import Placement, place
+
+if TYPE_CHECKING:
+    from engine.files.checkpoint import Checkpoint
+    from engine.files.config import ModelConfig
+    from engine.files.sidecar import Sidecar
+
+_RECORDED_STATES = 2
+"""Recurrent states kept per layer: the current one, and the one that a refused draft goes back to."""
+_RECORDED_ROWS = 15
+AUTO_MARGIN = 0.15
+"""Share of the available memory that an automatic budget leaves alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedUnit:
+    """One cell of the residency strip."""
+
+    name: str
+    nbytes: int
+    """In memory, without routed experts."""
+    experts_nbytes: int
+    uses: float
+    """Per round."""
+    resident: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a budget would be spent, and what to expect."""
+
+    budget: int | None
+    """Bytes for weights; None keeps everything."""
+    minimum: int
+    """The smallest budget that works."""
+    everything: int
+    """Bytes that keeping everything takes."""
+    resident_bytes: int
+    ring_bytes: int
+    cache_bytes: int
+    session_bytes: int
+    """KV caches and recurrent states of one conversation that fills the context; not part of the budget."""
+    context: int
+    units: tuple[PlannedUnit, ...]
+    """In execution order."""
+    predictions: tuple[Prediction, ...]
+    """By draft length; empty if the speed of the disk is not known."""
+
+    @property
+    def streams(self) -> bool:
+        """Something is read from disk while the model runs."""
+        return self.resident_bytes < self.everything
+
+    @property
+    def total_bytes(self) -> int:
+        """All of the budget that is used."""
+        return self.resident_bytes + self.ring_bytes + self.cache_bytes
+
+    @property
+    def best(self) -> Prediction | None:
+        """The draft length with the most expected tokens per second."""
+        return max(self.predictions, key=lambda p: p.tokens_per_s, default=None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self) | {"streams": self.streams, "total_bytes": self.total_bytes}
+
+
+def make_plan(
+    checkpoint: Checkpoint,
+    sidecar: Sidecar | None = None,
+    *,
+    budget: int | None = None,
+    context: int | None = None,
+    draft_tokens: int = 3,
+    machine: Machine | None = None,
+) -> Plan:
+    """Plan a budget in bytes (None: everything) for conversations of `context` tokens (None: the model's limit).
+
+    Raises:
+        OptionError: the budget is below `Plan.minimum`.
+        CheckpointError: a tensor is missing.
+    """
+    placement = place(checkpoint, sidecar, draft_tokens)
+    allocation = allocate(placement.sizes, budget)
+    positions = min(context or checkpoint.config.context, checkpoint.config.context)
+    return Plan(
+        budget=budget,
+        minimum=minimum_budget(placement.sizes),
+        everything=placement.sizes.everything,
+        resident_bytes=allocation.resident_bytes,
+        ring_bytes=allocation.ring_bytes,
+        cache_bytes=allocation.cache_bytes,
+        session_bytes=session_bytes(checkpoint.config, positions, with_mtp="mtp" in placement.layouts),
+        context=positions,
+        units=_units(placement, allocation),
+        predictions=predict(placement, allocation, machine) if machine is not None else (),
+    )
+
+
+def auto_budget(available: int, session: int) -> int:
+    """Bytes for weights when `available` bytes of memory are free and a conversation takes `session` of them."""
+    return max(0, int(available * (1 - AUTO_MARGIN)) - session)
+
+
+def session_bytes(config: ModelConfig, positions: int, *, with_mtp: bool) -> int:
+    """Memory of one conversation in float32: keys and values of every attention layer, and recurrent states."""
+    attention = config.layers.count("full") + (1 if with_mtp else 0)
+    kv = attention * 2 * config.kv_heads * config.head_dim * positions
+    channels = config.conv_channels
+    state = config.linear_v_heads * config.linear_k_dim * config.linear_v_dim
+    taps = (config.conv_kernel - 1 + _RECORDED_ROWS) * channels
+    recurrent = config.layers.count("linear") * (_RECORDED_STATES * state + taps)
+    return 4 * (kv + recurrent)
+
+
+def _units(placement: Placement, allocation: Allocation) -> tuple[PlannedUnit, ...]:
+    return tuple(
+        PlannedUnit(
+            unit.name,
+            placement.layouts[unit.name].nbytes,
+            unit.parts_nbytes,
+            unit.uses,
+            unit.name in allocation.resident,
+        )
+        for unit in placement.units
+    )
