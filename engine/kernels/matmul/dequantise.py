@@ -33,31 +33,30 @@ def dequantise_rows(matrix: Matrix, ids: npt.NDArray[np.int64], out: npt.NDArray
         wrong = rows.min() if rows.min() < 0 else rows.max()
         raise IndexError(f"row {wrong} is not in a matrix of {matrix.rows} rows")
     size = row_bytes(matrix.format, matrix.cols)
-    scale = _NO_SCALE if matrix.scale is None else np.ascontiguousarray(matrix.scale)
-    row_decoder(matrix.format)(matrix.data, size, scale, rows, out)
-
-
-_NO_SCALE = np.zeros((0, 0), np.float32)
+    scale, blocks = 0, 0
+    if matrix.scale is not None:
+        scale, blocks = matrix.scale.ctypes.data, matrix.scale.shape[1]
+    row_decoder(matrix.format)(matrix.data.ctypes.data, size, scale, blocks, rows, out)
 
 
 @cache
 def row_decoder(format_name: str):  # type: ignore[no-untyped-def]
-    """The compiled function (data, row bytes, scale, ids, out) of a format."""
-    block_bytes, block_elements = FORMATS[format_name].block_bytes, FORMATS[format_name].block_elements
+    """The compiled function (address of the data, row bytes, address of the scales, scales a row, ids, out)."""
+    layout = FORMATS[format_name]
+    block_bytes = layout.block_bytes
 
-    @njit("void(uint8[::1], intp, float32[:, ::1], int64[::1], float32[:, ::1])", nogil=True, cache=True)
-    def decode_rows(data, size, scale, ids, out):  # type: ignore[no-untyped-def]
+    @njit("void(intp, intp, intp, intp, int64[::1], float32[:, ::1])", nogil=True, cache=True)
+    def decode_rows(data, size, scale, scales, ids, out):  # type: ignore[no-untyped-def]
         for i in range(ids.size):
-            factors = scale.ctypes.data + ids[i] // 128 * scale.shape[1] * 4
+            factors = scale + ids[i] // 128 * scales * 4
             target = out.ctypes.data + i * out.shape[1] * 4
-            blocks = size // block_bytes
-            decode_row(data.ctypes.data + ids[i] * size, factors, target, blocks, format_name, block_elements)
+            decode_row(data + ids[i] * size, factors, target, size // block_bytes, format_name)
 
     return decode_rows
 
 
 @intrinsic(prefer_literal=True)
-def decode_row(_typing, source, scale, target, blocks, format_name, block_elements):  # type: ignore[no-untyped-def]
+def decode_row(_typing, source, scale, target, blocks, format_name):  # type: ignore[no-untyped-def]
     """Write `blocks` blocks of the format (a literal) at address `source` as float32 to address `target`."""
     if not isinstance(format_name, types.Literal):
         return None
@@ -68,7 +67,7 @@ def decode_row(_typing, source, scale, target, blocks, format_name, block_elemen
         _emit_row(builder, decoder, decoder.columns // layout.block_elements, layout.block_bytes, args[:4])
         return context.get_dummy_value()
 
-    return types.void(types.intp, types.intp, types.intp, types.intp, format_name, block_elements), generate
+    return types.void(types.intp, types.intp, types.intp, types.intp, format_name), generate
 
 
 def _emit_row(b: Builder, decoder: Decoder, step_blocks: int, block_bytes: int, args: list[Value]) -> None:

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from engine.kernels.context import ComputeContext
-from engine.kernels.matmul.dequantise import row_decoder
-from engine.kernels.formats import row_bytes
-from engine.kernels.matmul.activations import pad_rows, split_even_odd
+from engine.kernels.formats import FORMATS, row_bytes
+from engine.kernels.matmul.activations import PREPARATIONS, preparation_address, prepared_bytes
 from engine.kernels.matmul.checks import check_arguments
-from engine.kernels.matmul.dots import dot_of
-from engine.kernels.matmul.job import JOB_FIELDS, Field
-from engine.kernels.matmul.tasks import HEADER_FIELDS, kernel_address, run_plan
+from engine.kernels.matmul.dequantise import row_decoder
+from engine.kernels.matmul.dots import activations_of, dot_of, kernel_name
+from engine.kernels.matmul.job import JOB_FIELDS
+from engine.kernels.matmul.tasks import kernel_address, run_jobs
 from engine.kernels.matrix import Matrix
 
 Floats = npt.NDArray[np.float32]
 
 _CHUNK_BYTES = 1 << 16
 """weights that a thread takes at a time: they stay in its second-level cache while several passes read them"""
-_SMALL_WORK = 1 << 19
+_SMALL_PRODUCT = 1 << 19
 """multiplications below which waking the other threads (some 15 µs) would not pay"""
+_SMALL_PREPARATION = 1 << 16
+"""activations below which the calling thread prepares them alone"""
 
 
 def linear(context: ComputeContext, matrix: Matrix, x: Floats, out: Floats) -> None:
@@ -40,67 +43,103 @@ def linear_many(context: ComputeContext, matrices: Sequence[Matrix], x: Floats, 
     Raises ValueError when shapes, types or the number of bytes do not fit.
     """
     check_arguments(matrices, x, outs)
-    plan = np.empty(HEADER_FIELDS + len(matrices) * JOB_FIELDS, np.int64)
-    prepared: dict[str, Floats] = {}
-    work = 0
-    for index, (matrix, out) in enumerate(zip(matrices, outs, strict=True)):
-        kind = _preparation(matrix)
-        if kind not in prepared:
-            prepared[kind] = _prepare(kind, x)
-        _add_job(context, plan, index, matrix, prepared[kind], out)
-        work += matrix.rows
-    threads = 1 if work * x.size < _SMALL_WORK else context.threads
-    run_plan(plan, len(matrices), threads)
+    layouts = [_layout(matrix.format, matrix.cols, context.float_activations) for matrix in matrices]
+    prepared = _prepare(context, layouts, x)
+    jobs: list[int] = []
+    for matrix, layout, out in zip(matrices, layouts, outs, strict=True):
+        jobs += _job(context, matrix, layout, prepared[layout.activations], out)
+    small = x.size * sum(matrix.rows for matrix in matrices) < _SMALL_PRODUCT
+    run_jobs(jobs, 1 if small else context.threads)
 
 
-def _preparation(matrix: Matrix) -> str:
-    return "even_odd" if matrix.format == "BF16" else "natural"
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """What the kernel of a format must know of rows of a given length."""
+
+    kernel: int
+    activations: str
+    row_bytes: int
+    steps: int
+    tail_bytes: int
 
 
-def _prepare(kind: str, x: Floats) -> Floats:
+@cache
+def _layout(format_name: str, cols: int, float_activations: bool) -> _Layout:
+    kernel = kernel_name(format_name, float_activations)
+    dot = dot_of(kernel)
+    size = row_bytes(format_name, cols)
+    return _Layout(
+        kernel_address(kernel), activations_of(kernel), size, -(-cols // dot.columns), size % dot.weight_bytes
+    )
+
+
+def _prepare(context: ComputeContext, layouts: Sequence[_Layout], x: Floats) -> dict[str, tuple[int, int, int]]:
+    """Prepare the input as the layouts want it: name of the preparation → (address, distance of rows, rows)."""
     T, K = x.shape
-    if kind == "natural" and K % 64 == 0:
-        return x
-    out = np.empty((T, -(-K // 64) * 64), np.float32)
-    (split_even_odd if kind == "even_odd" else pad_rows)(x, out)
-    return out
+    source = x.ctypes.data
+    prepared: dict[str, tuple[int, int, int]] = {}
+    total = 0
+    for layout in layouts:
+        name = layout.activations
+        if name == "floats" and K % PREPARATIONS[name].columns == 0:
+            prepared[name] = source, 4 * K, T
+        elif name not in prepared:
+            prepared[name] = total, prepared_bytes(name, K), T
+            total += T * prepared_bytes(name, K)
+    if total == 0:
+        return prepared
+    scratch = context.scratch(total).ctypes.data
+    chunk = max(1, _SMALL_PREPARATION // 4 // K)
+    jobs: list[int] = []
+    for name, (start, stride, _) in prepared.items():
+        if stride == 4 * K and start == source:
+            continue
+        prepared[name] = scratch + start, stride, T
+        sizes = [preparation_address(name), -(-T // chunk), chunk, T, source, 4 * K, 0, 0, scratch + start, stride, T]
+        jobs += [*sizes, *[0] * (JOB_FIELDS - len(sizes))]
+    run_jobs(jobs, 1 if x.size < _SMALL_PREPARATION else context.threads)
+    return prepared
 
 
-@njit("void(int64[::1], intp, int64[::1], uint8[::1], float32[:, ::1], float32[:, ::1])", nogil=True, cache=True)
-def _fill(plan, start, fixed, weights, activations, out):  # type: ignore[no-untyped-def]
-    for i in range(fixed.size):
-        plan[start + i] = fixed[i]
-    plan[start + 4] = weights.ctypes.data
-    plan[start + 8] = activations.ctypes.data
-    plan[start + 9] = activations.shape[1] * 4
-    plan[start + 10] = activations.shape[0]
-    plan[start + 11] = out.ctypes.data
-    plan[start + 12] = out.shape[1] * 4
-
-
-def _add_job(
-    context: ComputeContext, plan: npt.NDArray[np.int64], index: int, matrix: Matrix, prepared: Floats, out: Floats
-) -> None:
-    dot = dot_of(matrix.format)
-    size = row_bytes(matrix.format, matrix.cols)
-    chunk = max(4, min(_CHUNK_BYTES // size, -(-matrix.rows // (4 * context.threads))))
-    fixed = np.zeros(JOB_FIELDS, np.int64)
-    fixed[Field.KERNEL] = kernel_address(matrix.format)
-    fixed[Field.CHUNKS] = -(-matrix.rows // chunk)
-    fixed[Field.CHUNK_ROWS] = chunk
-    fixed[Field.ROWS] = matrix.rows
-    fixed[Field.ROW_BYTES] = size
-    fixed[Field.STEPS] = -(-matrix.cols // dot.columns)
-    fixed[Field.TAIL_BYTES] = size % dot.weight_bytes
+def _job(
+    context: ComputeContext, matrix: Matrix, layout: _Layout, activations: tuple[int, int, int], out: Floats
+) -> list[int]:
+    """The fields of a product, in the order of `job.Field`."""
+    chunk = max(4, min(_CHUNK_BYTES // layout.row_bytes, -(-matrix.rows // (4 * context.threads))))
+    scale, scale_stride = 0, 0
     if matrix.scale is not None:
-        fixed[Field.SCALE] = matrix.scale.ctypes.data
-        fixed[Field.SCALE_STRIDE] = matrix.scale.shape[1] * 4
-    _fill(plan, HEADER_FIELDS + index * JOB_FIELDS, fixed, matrix.data, prepared, out)
+        scale, scale_stride = matrix.scale.ctypes.data, 4 * matrix.scale.shape[1]
+    return [
+        layout.kernel,
+        -(-matrix.rows // chunk),
+        chunk,
+        matrix.rows,
+        matrix.data.ctypes.data,
+        layout.row_bytes,
+        layout.steps,
+        layout.tail_bytes,
+        *activations,
+        out.ctypes.data,
+        4 * out.shape[1],
+        scale,
+        scale_stride,
+        0,
+    ]
 
 
 def warm_up(context: ComputeContext, formats: set[str]) -> Iterator[str]:
-    """Compile, or load from the cache, the kernels that weights of these formats need, yielding the name of each."""
+    """Compile, or load from the cache, the kernels that weights of these formats need, yielding the name of each.
+
+    Raises ValueError for a format that is not known.
+    """
+    unknown = sorted(formats - FORMATS.keys())
+    if unknown:
+        raise ValueError(f"there are no weight formats {', '.join(unknown)}; known are {', '.join(FORMATS)}")
     for name in sorted(formats):
-        kernel_address(name)
+        kernel = kernel_name(name, context.float_activations)
+        kernel_address(kernel)
+        yield f"linear {kernel}"
+        preparation_address(activations_of(kernel))
+        yield f"activations {activations_of(kernel)}"
         row_decoder(name)
-        yield f"linear {name}"
+        yield f"dequantise {name}"

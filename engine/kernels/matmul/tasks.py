@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
 from numba import cfunc, njit, types
 from numba.extending import intrinsic
 
@@ -16,8 +17,8 @@ from engine.kernels.team import TASK, call_task, run_team
 _KERNEL, _CHUNKS, _CHUNK_ROWS = int(Field.KERNEL), int(Field.CHUNKS), int(Field.CHUNK_ROWS)
 _ROWS, _COUNT = int(Field.ROWS), int(Field.COUNT)
 _JOB_BYTES = 8 * JOB_FIELDS
-_HEADER_BYTES = 128  # the counter in a cache line of its own, then the number of jobs
-HEADER_FIELDS = _HEADER_BYTES // 8
+_COUNTER_FIELDS = 8  # a cache line for the counter that all threads write, another for the number of jobs
+_HEADER_BYTES = 2 * 8 * _COUNTER_FIELDS
 
 
 @cache
@@ -86,7 +87,7 @@ def _next_chunk(_typing, counter):  # type: ignore[no-untyped-def]
 def _dealer_address() -> int:
     @cfunc(TASK, cache=True)
     def deal(plan, _index, _tasks):  # type: ignore[no-untyped-def]
-        jobs = read_field(plan, 8)
+        jobs = read_field(plan, _COUNTER_FIELDS)
         while True:
             chunk = _next_chunk(plan)
             job = plan + _HEADER_BYTES
@@ -105,19 +106,18 @@ def _dealer_address() -> int:
     return address
 
 
-@njit("void(int64[::1], intp, intp, intp)", nogil=True, cache=True)
-def _run_plan(plan, dealer, jobs, threads):  # type: ignore[no-untyped-def]
-    plan[0] = 0
-    plan[8] = jobs
+@njit("void(int64[::1], intp, intp)", nogil=True, cache=True)
+def _run_plan(plan, dealer, threads):  # type: ignore[no-untyped-def]
     if threads == 1:
         call_task(dealer, plan.ctypes.data, 0, 1)
     else:
         run_team(dealer, plan.ctypes.data, threads)
 
 
-def run_plan(plan, jobs: int, threads: int) -> None:  # type: ignore[no-untyped-def]
-    """Work through the first `jobs` records of `plan` (int64: HEADER_FIELDS, then JOB_FIELDS each) on threads.
+def run_jobs(jobs: list[int], threads: int) -> None:
+    """Work through jobs, `JOB_FIELDS` numbers each, on `threads` threads.
 
     Threads take chunks of rows from a common counter, so that one that is held up holds up no other.
     """
-    _run_plan(plan, _dealer_address(), jobs, threads)
+    plan = np.array([0] * _COUNTER_FIELDS + [len(jobs) // JOB_FIELDS] + [0] * (_COUNTER_FIELDS - 1) + jobs, np.int64)
+    _run_plan(plan, _dealer_address(), threads)
