@@ -52,7 +52,7 @@ class Checkpoint:
         return spec
 
     def scale(self, name: str) -> TensorSpec | None:
-        """Scales of an FP8 matrix: [ceil(rows / 128), ceil(columns / 128)], or one for all. None for other formats."""
+        """The scales of an FP8 matrix, [ceil(rows / 128), ceil(columns / 128)]; None for other formats."""
         return self.tensors.get(name + SCALE_SUFFIX)
 
     def experts(self, unit: str) -> ExpertLayout:
@@ -81,7 +81,10 @@ def open_checkpoint(path: str | Path, problems: list[str] | None = None) -> Chec
     only those that leave nothing to describe are raised.
     """
     findings = Findings()
-    checkpoint = _survey(Path(path), findings)
+    try:
+        checkpoint = _survey(Path(path), findings)
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be opened: {error.strerror or error}.") from error
     if problems is None:
         findings.raise_if_any()
     else:
@@ -100,6 +103,8 @@ def _survey(path: Path, findings: Findings) -> Checkpoint:
         return open_folder(path, findings)
     if not path.exists():
         raise CheckpointError(f"There is no file or folder {path}.")
+    if not path.is_file():
+        raise CheckpointError(f"{path} is neither a file nor a folder.")
     if is_gguf(path):
         return open_gguf(path, findings)
     if path.suffix == ".safetensors":
@@ -113,8 +118,5 @@ def is_gguf(path: Path) -> bool:
     """Does the file begin as GGUF (or is it named so)?"""
     if path.suffix == ".gguf":
         return True
-    try:
-        with path.open("rb") as file:
-            return file.read(4) == b"GGUF"
-    except OSError:
-        return False
+    with path.open("rb") as file:
+        return file.read(4) == b"GGUF"

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from engine.errors import CheckpointError, UnsupportedError
 from engine.files.config import LAYER_LIMIT, LayerKind, ModelConfig, kinds_by_interval, unsupported_architecture
+from engine.files.notes import OTHER_VERSION
 
 WHERE = "config.json"
 _ARCHITECTURES: dict[str, Literal["qwen3_5", "qwen3_5_moe"]] = {
@@ -201,8 +202,7 @@ def _quantization(root: Mapping[str, Any], text: Mapping[str, Any]) -> str:
         detail = table.get("quant_algo") or table.get("format")
         name = f"{method} ({detail})" if detail and detail != method else str(method)
         raise UnsupportedError(
-            f"{WHERE} says that the weights are quantised as {name[:80]}; of quantised safetensors Draftscope runs FP8 "
-            "with blocks of 128: choose that, a bf16 or a GGUF version."
+            f"{WHERE} says the weights are quantised as {name[:80]}, which Draftscope does not run: {OTHER_VERSION}."
         )
     block = table.get("weight_block_size", [128, 128])
     if block != [128, 128]:

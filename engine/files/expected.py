@@ -14,6 +14,8 @@ from engine.files.tensor_spec import FLOAT_FORMATS, MATRIX_FORMATS, TensorSpec
 
 Shape = tuple[int, ...]
 FP8_BLOCK = 128
+MTP_EMBEDDING = "mtp.embed_tokens.weight"
+MTP_HEAD = "mtp.lm_head.weight"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,11 @@ def expected_trunk(config: ModelConfig, tensors: Mapping[str, TensorSpec]) -> It
         yield Expected("lm_head.weight", ((config.vocabulary, hidden),))
 
 
-def expected_mtp(config: ModelConfig, tensors: Mapping[str, TensorSpec]) -> Iterator[Expected]:
-    """All tensors of the MTP layer."""
+def expected_mtp(
+    config: ModelConfig, tensors: Mapping[str, TensorSpec], head_rows: int | None = None
+) -> Iterator[Expected]:
+    """All tensors of the MTP layer, and of an embedding and a head of its own if there are any; a trimmed head has
+    `head_rows` rows."""
     hidden = config.hidden_size
     yield Expected("mtp.fc.weight", ((hidden, 2 * hidden),))
     for name in ("mtp.pre_fc_norm_embedding.weight", "mtp.pre_fc_norm_hidden.weight", "mtp.norm.weight"):
@@ -50,8 +55,10 @@ def expected_mtp(config: ModelConfig, tensors: Mapping[str, TensorSpec]) -> Iter
     yield from _norms(prefix, hidden)
     yield from _attention(prefix, config)
     yield from _feed_forward(prefix, config, tensors)
-    if config.mtp_dedicated_embeddings:
-        yield Expected("mtp.embed_tokens.weight", ((config.vocabulary, hidden),))
+    if config.mtp_dedicated_embeddings or MTP_EMBEDDING in tensors:
+        yield Expected(MTP_EMBEDDING, ((config.vocabulary, hidden),))
+    if MTP_HEAD in tensors:
+        yield Expected(MTP_HEAD, ((head_rows or config.vocabulary, hidden),))
 
 
 def _norms(prefix: str, hidden: int) -> Iterator[Expected]:
@@ -114,10 +121,23 @@ def _experts(layout: ExpertLayout, config: ModelConfig) -> Iterator[Expected]:
                 yield Expected(f"{layout.prefix}.{index}.{part}.weight", (shape,))
 
 
+def check_model(config: ModelConfig, tensors: Mapping[str, TensorSpec], findings: Findings, of: str) -> None:
+    """Every tensor of the architecture must be there in its shape, and no other: nothing is silently ignored.
+
+    Faults go to `findings`; `of` names the whole ("model.safetensors").
+    """
+    placed = check_tensors(expected_trunk(config, tensors), tensors, findings, of)
+    if config.mtp_layers:
+        placed |= check_tensors(expected_mtp(config, tensors), tensors, findings, of)
+    surplus = [spec.file_name for name, spec in tensors.items() if name not in placed]
+    if surplus:
+        findings.add(f"{of} has {len(surplus)} tensors that its architecture does not know: {listed(surplus)}.")
+
+
 def check_tensors(
     expected: Iterable[Expected], tensors: Mapping[str, TensorSpec], findings: Findings, of: str
 ) -> set[str]:
-    """Hold `tensors` against `expected`; faults go to `findings`, `of` names the whole ("model.safetensors").
+    """Hold `tensors` against `expected`; as `check_model`.
 
     Returns the names of the tensors that have their place, scales included.
     """
@@ -153,7 +173,7 @@ def _wrong_shape(spec: TensorSpec, shape: Shape) -> str:
 
 
 def _check_scale(weight: TensorSpec, scale: TensorSpec | None, findings: Findings) -> None:
-    """FP8 needs a factor per 128 × 128 block (or one for all): without it weights would be far too large."""
+    """FP8 needs a factor per 128 × 128 block: without it weights would be far too large."""
     if scale is None:
         findings.add(
             f"Tensor {weight.file_name} in {weight.file.name} is FP8 without its scales "
@@ -162,7 +182,7 @@ def _check_scale(weight: TensorSpec, scale: TensorSpec | None, findings: Finding
         return
     *packed, rows, columns = weight.shape
     grid = (*packed, -(-rows // FP8_BLOCK), -(-columns // FP8_BLOCK))
-    if scale.shape not in (grid, (), (1,)):
+    if scale.shape != grid:
         findings.add(_wrong_shape(scale, grid))
     elif scale.format not in FLOAT_FORMATS:
         findings.add(UnsupportedError(f"Tensor {scale.file_name} in {scale.file.name} has scales in {scale.format}."))

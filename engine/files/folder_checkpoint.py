@@ -7,20 +7,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.errors import CheckpointError
+from engine.errors import CheckpointError, UnsupportedError
 from engine.files.bounded import read_json_object
 from engine.files.checkpoint import Checkpoint
 from engine.files.config import ModelConfig
 from engine.files.config_json import config_from_json
 from engine.files.conventions import Conventions, safetensors_conventions
-from engine.files.expected import check_tensors, expected_mtp, expected_trunk
+from engine.files.expected import check_model
 from engine.files.findings import Findings, listed
 from engine.files.folder import INDEX, SHARD, Gathered, folder_files, gather
-from engine.files.notes import ANNOUNCED_MTP, MTP_ALONE, NO_MTP
+from engine.files.notes import ANNOUNCED_MTP, MTP_ALONE, NO_MTP, OTHER_VERSION
 from engine.files.tensor_spec import TensorSpec
 from engine.files.tokenizer_source import folder_template, folder_tokenizer, generation_settings
 
-_EXTRAS = frozenset({"mtp.embed_tokens.weight", "mtp.lm_head.weight"})
+_QUANTISED = (
+    ({"qweight", "qzeros"}, "AWQ or GPTQ"),
+    ({"weight_packed"}, "compressed-tensors"),
+    ({"weight_scale_2"}, "NVFP4"),
+    ({"scales", "biases"}, "MLX"),
+)
 
 
 def open_folder(folder: Path, findings: Findings) -> Checkpoint:
@@ -66,8 +71,8 @@ def _assemble(
         tensors.pop("lm_head.weight", None)
     config = replace(config, mtp_layers=_mtp_layers(config, tensors, notes))
     conventions, mtp_conventions = _conventions(gathered, config, findings)
-    if gathered.complete:
-        _check(tensors, config, path.name, findings)
+    if gathered.complete and not _refuse_quantised(tensors, path.name, findings):
+        check_model(config, tensors, findings, path.name)
     tokenizer = folder_tokenizer(folder, findings)
     return Checkpoint(
         path=path,
@@ -86,7 +91,7 @@ def _assemble(
 
 
 def _tied(root: Mapping[str, Any], config: ModelConfig, has_head: bool, notes: list[str]) -> bool:
-    """Is the embedding the head? The flag is at the root, in text_config or both. If they disagree, the file decides."""
+    """Is the embedding the head? The flag is at the root, in text_config, or both; if both disagree, the file decides."""
     text = root.get("text_config", {})
     flags = {table["tie_word_embeddings"] for table in (root, text) if table.get("tie_word_embeddings") is not None}
     if len(flags) == 2:
@@ -117,11 +122,10 @@ def _conventions(gathered: Gathered, config: ModelConfig, findings: Findings) ->
     return conventions, safetensors_conventions((), config.conv_kernel, gathered.metadata(fc.file))
 
 
-def _check(tensors: dict[str, TensorSpec], config: ModelConfig, of: str, findings: Findings) -> None:
-    """Every tensor of the architecture must be there in its shape, and no other: nothing is silently ignored."""
-    placed = check_tensors(expected_trunk(config, tensors), tensors, findings, of)
-    if config.mtp_layers:
-        placed |= check_tensors(expected_mtp(config, tensors), tensors, findings, of) | _EXTRAS
-    surplus = [spec.file_name for name, spec in tensors.items() if name not in placed]
-    if surplus:
-        findings.add(f"{of} has {len(surplus)} tensors that its architecture does not know: {listed(surplus)}.")
+def _refuse_quantised(tensors: Mapping[str, TensorSpec], of: str, findings: Findings) -> bool:
+    """Packed weights of other programs, told by the names of their parts when the settings do not say it."""
+    endings = {name.rpartition(".")[2] for name in tensors}
+    kind = next((kind for parts, kind in _QUANTISED if parts <= endings), "")
+    if kind:
+        findings.add(UnsupportedError(f"{of} is quantised as {kind}, which Draftscope does not run: {OTHER_VERSION}."))
+    return bool(kind)

@@ -14,8 +14,8 @@ from engine.files.checkpoint import Checkpoint
 from engine.files.config import ModelConfig
 from engine.files.config_gguf import config_from_gguf
 from engine.files.conventions import GGUF
-from engine.files.expected import check_tensors, expected_mtp, expected_trunk
-from engine.files.findings import Findings, listed
+from engine.files.expected import check_model
+from engine.files.findings import Findings
 from engine.files.gguf_cursor import Strings, Value
 from engine.files.gguf_names import canonical_gguf_name
 from engine.files.gguf_set import GgufSet, read_gguf_set
@@ -50,7 +50,7 @@ def open_gguf(path: Path, findings: Findings) -> Checkpoint:
         notes.append(ANNOUNCED_MTP + NO_MTP if config.mtp_layers else NO_MTP)
         config = replace(config, mtp_layers=0)
     if whole.complete:
-        _check(tensors, config, path.name, findings)
+        check_model(config, tensors, findings, path.name)
     return Checkpoint(
         path=path,
         kind="gguf",
@@ -76,16 +76,6 @@ def canonical_tensors(whole: GgufSet, layers: int) -> dict[str, TensorSpec]:
     if "mtp.fc.weight" in tensors and "mtp.norm.weight" not in tensors and "norm.weight" in tensors:
         tensors["mtp.norm.weight"] = replace(tensors["norm.weight"], name="mtp.norm.weight")
     return tensors
-
-
-def _check(tensors: Mapping[str, TensorSpec], config: ModelConfig, of: str, findings: Findings) -> None:
-    placed = check_tensors(expected_trunk(config, tensors), tensors, findings, of)
-    if config.mtp_layers:
-        own = [name for name in ("mtp.embed_tokens.weight", "mtp.lm_head.weight") if name in tensors]
-        placed |= check_tensors(expected_mtp(config, tensors), tensors, findings, of) | set(own)
-    surplus = [spec.file_name for name, spec in tensors.items() if name not in placed]
-    if surplus:
-        findings.add(f"{of} has {len(surplus)} tensors that its architecture does not know: {listed(surplus)}.")
 
 
 def _tokenizer(whole: GgufSet, config: ModelConfig, findings: Findings) -> TokenizerSource:

@@ -13,7 +13,7 @@ from engine.files.checkpoint import is_gguf
 from engine.files.config import ModelConfig
 from engine.files.conventions import GGUF, Conventions, safetensors_conventions
 from engine.files.draft_ids import IntArray, read_draft_ids
-from engine.files.expected import Expected, check_tensors, expected_mtp
+from engine.files.expected import MTP_HEAD, check_tensors, expected_mtp
 from engine.files.experts import ExpertLayout, expert_layout
 from engine.files.findings import Findings, listed
 from engine.files.folder import folder_files, gather
@@ -21,8 +21,6 @@ from engine.files.gguf_sidecar import OWN, gguf_sidecar
 from engine.files.safetensors_names import SCALE_SUFFIX
 from engine.files.tensor_spec import TensorSpec
 
-EMBEDDING = "mtp.embed_tokens.weight"
-HEAD = "mtp.lm_head.weight"
 DRAFT_IDS = "mtp.d2t"
 _BARE = ("fc.", "layers.0.", "norm.", "pre_fc_norm_")
 
@@ -76,6 +74,8 @@ def open_sidecar(path: str | Path, config: ModelConfig) -> Sidecar:
         raise
     except CheckpointError as error:
         raise SidecarError(str(error)) from error
+    except OSError as error:
+        raise SidecarError(f"{path} cannot be opened: {error.strerror or error}.") from error
     findings.raise_if_any(SidecarError)
     draft_ids = _draft_ids(tensors, config, offsets_allowed=not is_gguf(path))
     return Sidecar(path, tensors, conventions, draft_ids, files, config, _note(tensors, config))
@@ -86,6 +86,8 @@ def _gather(
 ) -> tuple[dict[str, TensorSpec], Conventions, tuple[Path, ...]]:
     if not path.exists():
         raise SidecarError(f"There is no sidecar {path}.")
+    if not path.is_dir() and not path.is_file():
+        raise SidecarError(f"{path} is neither a file nor a folder.")
     if path.is_file() and is_gguf(path):
         found, sources = gguf_sidecar(path, findings)
         return found, GGUF, sources
@@ -137,16 +139,13 @@ def _check_shapes(path: Path, tensors: Mapping[str, TensorSpec], config: ModelCo
     layers = {name.split(".")[2] for name in tensors if name.startswith("mtp.layers.")}
     if len(layers) > 1:
         raise SidecarError(f"{path.name} has {len(layers)} MTP layers; Draftscope runs one.")
-    expected = list(expected_mtp(replace(config, mtp_dedicated_embeddings=False), tensors))
-    vocabulary, hidden = config.vocabulary, config.hidden_size
-    if EMBEDDING in tensors:
-        expected.append(Expected(EMBEDDING, ((vocabulary, hidden),)))
-    head = tensors.get(HEAD)
+    head = tensors.get(MTP_HEAD)
     if head is not None:
         _check_head(path, head, DRAFT_IDS in tensors, config)
-        expected.append(Expected(HEAD, (head.shape,)))
     elif DRAFT_IDS in tensors:
         raise SidecarError(f"{path.name} has token ids for a trimmed head (d2t), but no head (lm_head.weight).")
+    own_config = replace(config, mtp_dedicated_embeddings=False)
+    expected = expected_mtp(own_config, tensors, head.shape[0] if head is not None else None)
     placed = check_tensors(expected, tensors, findings, path.name) | {DRAFT_IDS}
     surplus = [spec.file_name for name, spec in tensors.items() if name not in placed]
     if surplus:
@@ -167,7 +166,7 @@ def _check_head(path: Path, head: TensorSpec, has_ids: bool, config: ModelConfig
 
 
 def _draft_ids(tensors: dict[str, TensorSpec], config: ModelConfig, *, offsets_allowed: bool) -> IntArray | None:
-    head, ids = tensors.get(HEAD), tensors.pop(DRAFT_IDS, None)
+    head, ids = tensors.get(MTP_HEAD), tensors.pop(DRAFT_IDS, None)
     if head is None:
         return None
     if ids is None:
@@ -176,7 +175,7 @@ def _draft_ids(tensors: dict[str, TensorSpec], config: ModelConfig, *, offsets_a
 
 
 def _note(tensors: Mapping[str, TensorSpec], config: ModelConfig) -> str:
-    head = tensors.get(HEAD)
+    head = tensors.get(MTP_HEAD)
     if head is None or head.shape[0] == config.vocabulary:
         return ""
     return f"Drafts come from a trimmed head of {head.shape[0]:,} of {config.vocabulary:,} tokens."

@@ -71,7 +71,7 @@ class TensorSpec:
     name: str
     """Canonical name: Hugging Face's without `model.` and `language_model.`."""
     format: str
-    """A name of `BLOCKS` (as `Matrix.format`), or `GGML_n` for a ggml type that is not known."""
+    """A name of `BLOCKS` (as `Matrix.format`). Unknown types are `GGML_n` in GGUF, `dtype X` in safetensors."""
     shape: tuple[int, ...]
     """Rows first, also for GGUF."""
     file: Path
