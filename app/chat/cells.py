@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
-from engine.decoding.records import Alternative, CommittedToken, DraftedToken, Round, Stats
+from engine import Alternative, CommittedToken, DraftedToken, Round, Stats
 
 Tone = Literal["info", "error"]
 
@@ -66,7 +66,7 @@ class Entry:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def kind(self, cell: int) -> CellKind:
+    def kind(self, cell: int) -> CellKind:  # noqa: ARG002 - a reply's cells differ
         """What became of this cell's token."""
         return CellKind.PLAIN
 

@@ -105,7 +105,9 @@ class Block:
 class Document:
     """All blocks of a transcript, their tops and their layouts."""
 
-    def __init__(self, measure: Callable[[str, bool], Measure], geometry: Geometry, shape: Shaper | None = None) -> None:
+    def __init__(
+        self, measure: Callable[[str, bool], Measure], geometry: Geometry, shape: Shaper | None = None
+    ) -> None:
         self._measure = measure
         self._shape = shape
         self.geometry = geometry

@@ -8,13 +8,14 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.chat.cells import CellKind
 from app.chat.token_fonts import TokenFonts
-from app.chat.token_marks import paint_sample
-from app.chat.token_style import WORDS
+from app.chat.token_marks import paint_cue, paint_strike
+from app.chat.token_style import CUES, SHORT_WORDS, WORDS, TokenStyle, token_styles
 from app.theme import Theme, current_theme
 
 _SAMPLE = "token"
 _GAP = 18
-_PAD = 6
+_PAD = 8
+_INSET = 6
 
 
 class Legend(QWidget):
@@ -28,7 +29,8 @@ class Legend(QWidget):
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self.setAccessibleName("Legend")
-        self.setAccessibleDescription("; ".join(WORDS[kind] for kind in CellKind))
+        self.setAccessibleDescription("; ".join(f"{CUES[kind].value}: {WORDS[kind]}" for kind in CellKind))
+        self.setToolTip("\n".join(f"{SHORT_WORDS[kind]}: {WORDS[kind]}" for kind in CellKind))
 
     def apply_theme(self, theme: Theme) -> None:
         """Use another palette."""
@@ -64,24 +66,34 @@ class Legend(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(160, self.heightForWidth(self.width()))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, _event: QPaintEvent) -> None:
         """Draw the samples with the transcript's own brush."""
         painter = QPainter(self)
+        painter.setFont(self._fonts.small)
+        styles = token_styles(self._theme)
+        metrics = self._fonts.small_metrics
+        width = self._fonts.width(_SAMPLE, True) + _INSET
         for kind, x, y in self._arrange(self.width()):
-            metrics = self._fonts.small_metrics
-            width = self._fonts.width(_SAMPLE, True)
-            rect = QRectF(x, y + (self._row_height() - metrics.height()) / 2, width + 6, metrics.height())
-            paint_sample(painter, self._fonts, self._theme, kind, _SAMPLE, rect)
-            painter.setFont(self._fonts.small)
+            rect = QRectF(x, y + (self._row_height() - metrics.height()) / 2, width, metrics.height() + 1)
+            self._paint_sample(painter, kind, styles[kind], rect)
             painter.setPen(QColor(self._theme.muted))
-            painter.drawText(QPointF(rect.right() + 6, rect.top() + metrics.ascent()), WORDS[kind])
+            painter.drawText(QPointF(rect.right() + _INSET, rect.top() + metrics.ascent()), SHORT_WORDS[kind])
         painter.end()
+
+    def _paint_sample(self, painter: QPainter, kind: CellKind, style: TokenStyle, rect: QRectF) -> None:
+        metrics = self._fonts.small_metrics
+        baseline = rect.top() + metrics.ascent()
+        paint_cue(painter, style, rect)
+        painter.setPen(style.text)
+        painter.drawText(QPointF(rect.left() + _INSET / 2, baseline), _SAMPLE)
+        if kind.ghost:
+            paint_strike(painter, style, rect.left() + 1, rect.right() - 1, baseline - metrics.xHeight() / 2)
 
     def _row_height(self) -> float:
         return self._fonts.small_metrics.height() + _PAD
 
     def _item_width(self, kind: CellKind) -> float:
-        return self._fonts.width(_SAMPLE, True) + 12 + self._fonts.width(WORDS[kind], True)
+        return self._fonts.width(_SAMPLE, True) + 2 * _INSET + self._fonts.width(SHORT_WORDS[kind], True)
 
     def _arrange(self, width: float) -> list[tuple[CellKind, float, float]]:
         placed, x, y = [], 0.0, 0.0

@@ -10,7 +10,7 @@ from app.chat.cells import Cell, CellKind
 from app.chat.token_fonts import shown
 from app.chat.token_style import WORDS
 from app.theme import Theme
-from engine.decoding.records import Alternative
+from engine import Alternative
 
 _GAP = 8
 _SOURCES = {"model": "model", "mtp": "MTP layer", "ngram": "n-gram (copied from earlier text)"}
@@ -83,7 +83,9 @@ def _source(cell: Cell) -> str:
 def _place(cell: Cell) -> str:
     drafts = len(cell.round.drafts)
     name = f"{cell.round.index + 1}"
-    return f"{name}, draft {cell.place + 1} of {drafts}" if _is_draft(cell) else f"{name}, after {cell.place} of {drafts} drafts"
+    if _is_draft(cell):
+        return f"{name}, draft {cell.place + 1} of {drafts}"
+    return f"{name}, after {cell.place} of {drafts} drafts" if drafts else f"{name}, without drafts"
 
 
 def _replacement_text(cell: Cell) -> str:
@@ -107,7 +109,9 @@ class TokenCard(QFrame):
         self.pinned = False
         self._theme = theme
         self._text = QLabel()
+        self._text.setProperty("type", "title")
         self._verdict = QLabel()
+        self._verdict.setProperty("type", "caption")
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(12)
         self._grid.setVerticalSpacing(3)
@@ -126,10 +130,10 @@ class TokenCard(QFrame):
     def apply_theme(self, theme: Theme) -> None:
         """Use another palette."""
         self._theme = theme
-        font = self.font()
-        font.setPointSizeF(font.pointSizeF() * 1.15)
-        font.setBold(True)
-        self._text.setFont(font)
+        self.setStyleSheet(
+            f"QLabel {{ color: {theme.text}; background: transparent; }}"
+            f' QLabel[type="caption"] {{ color: {theme.muted}; }}'
+        )
         if self.cell is not None:
             self.show_cell(self.cell)
 
@@ -138,16 +142,14 @@ class TokenCard(QFrame):
         self.cell = cell
         self._text.setText(visible_text(cell.text))
         self._verdict.setText(WORDS[cell.kind][0].upper() + WORDS[cell.kind][1:] + (" · pinned" if self.pinned else ""))
-        _ink(self._text, self._theme.text)
-        _ink(self._verdict, self._theme.muted)
         while (item := self._grid.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.setParent(None)
                 widget.deleteLater()
         row = 0
         for label, value in facts_of(cell):
-            self._add(row, 0, label, self._theme.muted)
-            self._add(row, 1, value, self._theme.text, span=3)
+            self._add(row, 0, label, caption=True)
+            self._add(row, 1, value, span=3)
             row += 1
         self._add_alternatives(row, cell)
         self.setAccessibleDescription(describe(cell))
@@ -167,25 +169,26 @@ class TokenCard(QFrame):
         if lists:
             self._grid.setRowMinimumHeight(row, 8)
         for column, (title, choices) in enumerate(lists):
-            self._add(row + 1, 2 * column, title, self._theme.muted, span=2)
+            self._add(row + 1, 2 * column, title, caption=True, span=2)
             for line, choice in enumerate(choices[:5]):
                 self._add_choice(row + 2 + line, 2 * column, choice, bold=choice.token == cell.token)
 
     def _add_choice(self, row: int, column: int, choice: Alternative, *, bold: bool) -> None:
         for offset, text in enumerate((percent(choice.probability), visible_text(choice.text))):
-            label = self._add(row, column + offset, text, self._theme.text)
+            label = self._add(row, column + offset, text)
             font = label.font()
             font.setBold(bold)
             label.setFont(font)
 
-    def _add(self, row: int, column: int, text: str, colour: str, span: int = 1) -> QLabel:
+    def _add(self, row: int, column: int, text: str, *, caption: bool = False, span: int = 1) -> QLabel:
         label = QLabel(text)
         label.setTextFormat(Qt.TextFormat.PlainText)
-        _ink(label, colour)
+        if caption:
+            label.setProperty("type", "caption")
         self._grid.addWidget(label, row, column, 1, span)
         return label
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, _event: QPaintEvent) -> None:
         """A card with a hairline, and the state's colour at its left edge."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -205,9 +208,3 @@ def _state_colour(kind: CellKind, theme: Theme) -> str | None:
         CellKind.REFUSED: theme.refused,
         CellKind.UNUSED: theme.border_strong,
     }.get(kind, theme.border_strong)
-
-
-def _ink(label: QLabel, colour: str) -> None:
-    palette = label.palette()
-    palette.setColor(label.foregroundRole(), QColor(colour))
-    label.setPalette(palette)

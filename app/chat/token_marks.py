@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QLineF, QPointF, QRectF
-from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtGui import QPainter, QPen, QPolygonF
 
-from app.chat.cells import CellKind
-from app.chat.token_fonts import TokenFonts
-from app.chat.token_style import Cue, TokenStyle, token_styles
-from app.theme import Theme
+from app.chat.token_style import Cue, TokenStyle
+
+_LINE = 2.0
+_NOTCH = 7.0
+_PLUS = 2.5
 
 
 def paint_cue(painter: QPainter, style: TokenStyle, rect: QRectF, *, last: bool = True) -> None:
@@ -16,19 +17,19 @@ def paint_cue(painter: QPainter, style: TokenStyle, rect: QRectF, *, last: bool 
     if style.tint is not None:
         painter.fillRect(rect.adjusted(0.5, 0, -0.5, 0), style.tint)
     if style.cue is Cue.SOLID:
-        painter.fillRect(QRectF(rect.left() + 0.5, rect.bottom() - 2, rect.width() - 1, 2), style.mark)
+        painter.fillRect(QRectF(rect.left() + 0.5, rect.bottom() - _LINE, rect.width() - 1, _LINE), style.mark)
     elif style.cue is Cue.DOTTED:
         x = rect.left() + 1
-        while x + 2 <= rect.right():
-            painter.fillRect(QRectF(x, rect.bottom() - 2, 2, 2), style.mark)
-            x += 4
+        while x + _LINE <= rect.right():
+            painter.fillRect(QRectF(x, rect.bottom() - _LINE, _LINE, _LINE), style.mark)
+            x += 2 * _LINE
     elif style.cue is Cue.NOTCH:
-        painter.fillRect(QRectF(rect.left() + 0.5, rect.top(), 2.5, rect.height()), style.mark)
+        _paint_notch(painter, style, rect)
     elif style.cue is Cue.PLUS and last:
-        centre = QPointF(rect.right() - 3, rect.top() + 1)
+        x, y = rect.right() - 3, rect.top() - 1
         painter.setPen(QPen(style.mark, 1))
-        painter.drawLine(QLineF(centre.x() - 2.5, centre.y(), centre.x() + 2.5, centre.y()))
-        painter.drawLine(QLineF(centre.x(), centre.y() - 2.5, centre.x(), centre.y() + 2.5))
+        painter.drawLine(QLineF(x - _PLUS, y, x + _PLUS, y))
+        painter.drawLine(QLineF(x, y - _PLUS, x, y + _PLUS))
 
 
 def paint_strike(painter: QPainter, style: TokenStyle, left: float, right: float, y: float) -> None:
@@ -40,17 +41,13 @@ def paint_strike(painter: QPainter, style: TokenStyle, left: float, right: float
     painter.drawLine(QLineF(left + 1, y, right - 1, y))
 
 
-def paint_sample(
-    painter: QPainter, fonts: TokenFonts, theme: Theme, kind: CellKind, text: str, rect: QRectF
-) -> None:
-    """One token on its own, in the small font: the legend's swatch."""
-    style = token_styles(theme)[kind]
-    metrics = fonts.small_metrics
-    paint_cue(painter, style, rect)
-    painter.setFont(fonts.small)
-    painter.setPen(QColor(style.text))
-    baseline = rect.top() + metrics.ascent()
-    left = rect.left() + (rect.width() - fonts.width(text, True)) / 2
-    painter.drawText(QPointF(left, baseline), text)
-    if kind.ghost:
-        paint_strike(painter, style, rect.left() + 1, rect.right() - 1, baseline - metrics.xHeight() / 2)
+def _paint_notch(painter: QPainter, style: TokenStyle, rect: QRectF) -> None:
+    """A folded corner at the top left, and a thin edge below it: the text was changed from here."""
+    left, top = rect.left() + 0.5, rect.top()
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(style.mark, 0))
+    painter.setBrush(style.mark)
+    painter.drawPolygon(QPolygonF([QPointF(left, top), QPointF(left + _NOTCH, top), QPointF(left, top + _NOTCH)]))
+    painter.restore()
+    painter.fillRect(QRectF(left, top, 1, rect.height()), style.mark)

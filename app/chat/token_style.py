@@ -14,10 +14,10 @@ from app.theme import Theme
 class Cue(Enum):
     """The second cue, told apart by shape alone."""
 
-    NONE = "none"
+    NONE = "no mark"
     SOLID = "solid underline"
     DOTTED = "dotted underline"
-    NOTCH = "notch at the left"
+    NOTCH = "folded corner"
     PLUS = "small plus"
     STRIKE = "struck through"
     DOTTED_STRIKE = "struck through with dots"
@@ -35,16 +35,27 @@ class TokenStyle:
     cue: Cue
 
 
-WORDS = {
-    CellKind.PLAIN: "model's own",
-    CellKind.MTP: "accepted, MTP draft",
-    CellKind.NGRAM: "accepted, n-gram draft",
-    CellKind.CORRECTION: "correction of a refused draft",
-    CellKind.BONUS: "bonus after a full run",
-    CellKind.REFUSED: "refused draft",
-    CellKind.UNUSED: "unused draft",
+SHORT_WORDS = {
+    CellKind.PLAIN: "model",
+    CellKind.MTP: "MTP draft, accepted",
+    CellKind.NGRAM: "n-gram draft, accepted",
+    CellKind.CORRECTION: "correction",
+    CellKind.BONUS: "bonus",
+    CellKind.REFUSED: "refused",
+    CellKind.UNUSED: "unused",
 }
-"""Every kind in a person's words: legend, token card and screen reader say the same."""
+"""Every kind in the legend's words."""
+
+WORDS = {
+    CellKind.PLAIN: "the model's own, no draft stood here",
+    CellKind.MTP: "accepted draft of the MTP layer",
+    CellKind.NGRAM: "accepted draft copied from earlier text",
+    CellKind.CORRECTION: "the model's own, in place of a refused draft",
+    CellKind.BONUS: "the model's own, gained after a fully accepted run",
+    CellKind.REFUSED: "draft that the model refused",
+    CellKind.UNUSED: "draft that was never tested, after a refusal or the end",
+}
+"""Every kind in a sentence's words: token card, tooltips and screen reader say the same."""
 
 CUES = {
     CellKind.PLAIN: Cue.NONE,
@@ -73,5 +84,3 @@ def token_styles(theme: Theme) -> dict[CellKind, TokenStyle]:
         kind: TokenStyle(QColor(tint) if tint else None, QColor(mark), ink, CUES[kind])
         for kind, (tint, mark, ink) in looks.items()
     }
-
-

@@ -127,7 +127,7 @@ class TranscriptCanvas(QAbstractScrollArea):
     def _geometry(self) -> Geometry:
         metrics, small = self._fonts.metrics, self._fonts.small_metrics
         room = max(80, self.viewport().width() - 2 * _MARGIN)
-        column = min(room, round(metrics.averageCharWidth() * COLUMN_CHARACTERS))
+        column = min(room, round(metrics.horizontalAdvance("0") * COLUMN_CHARACTERS))
         return Geometry(
             left=_MARGIN + (room - column) // 2,
             column=column,
@@ -243,12 +243,12 @@ class TranscriptCanvas(QAbstractScrollArea):
                 self.painter.paint_block(painter, index, clip, self.selection, self.cursor_cell)
         painter.end()
 
-    def scrollContentsBy(self, dx: int, dy: int) -> None:
+    def scrollContentsBy(self, _dx: int, dy: int) -> None:
         """Move the pixels that stay visible; Qt asks for the rest."""
         if not self._still:
             self.viewport().scroll(0, dy)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, _event: QResizeEvent) -> None:
         """Another width needs other rows; another height only another window."""
         if self._geometry() != self.document.geometry:
             self._relayout()

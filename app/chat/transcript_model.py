@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal
 
 from app.chat.cells import Entry, Note, Reply, Tone, UserMessage, plain_text, summary
-from engine.decoding.records import Failed, Finished, PrefillProgress, Record, Round
+from engine import Failed, Finished, PrefillProgress, Record, Round
 
 _STOP_NOTES = {
     "cancelled": "Stopped.",

@@ -87,7 +87,7 @@ class TranscriptView(TranscriptCanvas):
         self.viewport().update()
 
     def text_with_marks(self) -> str:
-        """The transcript as text: [m] MTP draft, [n] n-gram draft, [c] correction, [b] bonus, ⟨…⟩[x] refused or unused."""
+        """The transcript as text: [m] MTP draft, [n] n-gram draft, [c] correction, [b] bonus, [x] refused or unused."""
         return self.model.plain_text(marks=True)
 
     def view_as_text(self) -> QDialog:
@@ -166,7 +166,7 @@ class TranscriptView(TranscriptCanvas):
         self._set_cursor(self.cell_at(event.position()))
         self.viewport().update()
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+    def mouseReleaseEvent(self, _event: QMouseEvent) -> None:
         """End of a selection."""
         self._dragging = False
 

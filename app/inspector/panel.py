@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLay
 from app.inspector.plots import AcceptancePlot, LengthPlot, TimePlot
 from app.inspector.rounds_model import Headline, RoundsModel
 from app.theme import Theme, current_theme
-from engine.decoding.records import Record
+from engine import Record
 
 _NOTHING = "–"
 
@@ -81,7 +81,7 @@ class InspectorPanel(QWidget):
         """Use another palette."""
         self.setStyleSheet(
             f'QLabel[type="caption"] {{ color: {theme.muted}; }} #inspectorBody {{ background: {theme.surface}; }}'
-            f' #inspectorScroll {{ background: {theme.surface}; border: none; }}'
+            f" #inspectorScroll {{ background: {theme.surface}; border: none; }}"
         )
         for card in self._cards:
             card.apply_theme(theme)
@@ -90,7 +90,6 @@ class InspectorPanel(QWidget):
         """What came while hidden is drawn now."""
         super().showEvent(event)
         self.refresh()
-
 
     def _redraw(self) -> None:
         self._drawn = self.model.version

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import pyqtgraph as pg
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QContextMenuEvent, QPixmap
+from PySide6.QtGui import QContextMenuEvent, QFont, QPixmap
 from PySide6.QtWidgets import QFileDialog, QGridLayout, QHBoxLayout, QLabel, QMenu, QVBoxLayout, QWidget
 
+from app.inspector.rounds_model import SHOWN_ROUNDS
 from app.theme import Theme
 
 Table = tuple[Sequence[str], Sequence[Sequence[object]]]
@@ -19,6 +21,7 @@ Table = tuple[Sequence[str], Sequence[Sequence[object]]]
 
 PLOT_HEIGHT = 148
 _HYSTERESIS = 0.55
+_ROUND_STEP = 10
 
 
 class PlotCard(QWidget):
@@ -30,19 +33,19 @@ class PlotCard(QWidget):
     y_unit = ""
     reading = ""
     """How to read the plot, in one line."""
-    empty = "Nothing yet: the plot fills while a reply is written."
+    empty = "Fills while a reply is written"
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
         self._top = 0.0
+        self._end = 0.0
         self.widget = pg.PlotWidget()
         self.plot = self.widget.getPlotItem()
         self._set_up_plot()
         self._empty = QLabel(self.empty)
         self._empty.setProperty("type", "caption")
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._empty.setWordWrap(True)
         self._key = QLabel()
         self._key.setProperty("type", "caption")
         self._key.setTextFormat(Qt.TextFormat.RichText)
@@ -76,11 +79,13 @@ class PlotCard(QWidget):
             axis.setPen(pg.mkPen(theme.border))
             axis.setTickPen(pg.mkPen(theme.border))
             axis.setTextPen(pg.mkPen(theme.muted))
-            axis.setTickFont(self.font())
+            axis.setTickFont(_caption(self.font()))
             axis.label.setDefaultTextColor(pg.mkColor(theme.muted))
         self.setStyleSheet(
             f'QLabel {{ color: {theme.text}; }} QLabel[type="caption"] {{ color: {theme.muted}; }}'
-            f' #plotEmpty {{ background: {theme.surface}; }}'
+            f" #plotEmpty {{ background: {theme.surface}; }}"
+            f" QComboBox {{ font-size: {_caption(self.font()).pointSizeF():.1f}pt; padding: 0 6px; min-height: 20px; }}"
+            " QComboBox::drop-down { width: 18px; }"
         )
         squares = (f'<span style="color:{colour}">■</span>&nbsp;{words}' for colour, words in self.key())
         self._key.setText(" &nbsp;".join(squares))
@@ -96,6 +101,13 @@ class PlotCard(QWidget):
         """Say in words what the plot shows, for screen readers."""
         self.setAccessibleDescription(summary)
         self.widget.setAccessibleDescription(summary)
+
+    def fit_rounds(self, last: float) -> None:
+        """Let the axis end after round `last`. It moves in steps: drawing an axis anew costs more than bars."""
+        end = max(20.0, math.ceil(last / _ROUND_STEP) * _ROUND_STEP)
+        if end != self._end:
+            self._end = end
+            self.plot.setXRange(max(0.0, end - SHOWN_ROUNDS) + 0.5, end + 0.5, padding=0)
 
     def fit_height(self, highest: float) -> None:
         """Let the axis end a little above `highest`; it follows down only when much would be empty."""
@@ -181,7 +193,7 @@ class PlotCard(QWidget):
             axis = self.plot.getAxis(name)
             axis.enableAutoSIPrefix(False)
             axis.setLabel(label + (f", {self.y_unit}" if name == "left" and self.y_unit else ""))
-            axis.setStyle(tickTextOffset=6, tickLength=-4)
+            axis.setStyle(tickTextOffset=6, tickLength=-4, maxTickLevel=0)
         self.plot.getAxis("left").setWidth(52)
         self.widget.setMinimumHeight(PLOT_HEIGHT)
         self.widget.setFrameShape(self.widget.Shape.NoFrame)
@@ -210,3 +222,9 @@ class PlotCard(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(240, PLOT_HEIGHT + 40)
+
+
+def _caption(font: QFont) -> QFont:
+    small = QFont(font)
+    small.setPointSizeF(max(6.0, 0.86 * font.pointSizeF()))
+    return small

@@ -9,7 +9,7 @@ import pyqtgraph as pg
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.inspector.plot_card import PlotCard, Table
-from app.inspector.rounds_model import FEW, SHOWN_ROUNDS, PositionRate, Rate, RoundsModel, RoundWindow, SourceFilter
+from app.inspector.rounds_model import FEW, PositionRate, Rate, RoundsModel, RoundWindow, SourceFilter
 from app.theme import Theme
 
 _GAPS_BELOW = 90
@@ -47,11 +47,12 @@ class TimePlot(PlotCard):
             bars.setOpts(x=window.number, y0=below, height=values, width=_bar_width(count))
             below = below + values
         if count:
-            last = window.number[-1]
-            self.plot.setXRange(max(1.0, last - SHOWN_ROUNDS + 1) - 0.5, max(last, 20.0) + 0.5, padding=0)
+            self.fit_rounds(window.number[-1])
             self.fit_height(float(below.max()))
-            means = (window.draft_ms.mean(), window.verify_ms.mean(), window.wait_ms.mean())
-            self.describe("Mean of the last {} rounds: draft {:.1f} ms, verify {:.1f} ms, disk {:.1f} ms.".format(count, *means))
+            self.describe(
+                f"Mean of the last {count} rounds: draft {window.draft_ms.mean():.1f} ms, "
+                f"verify {window.verify_ms.mean():.1f} ms, disk wait {window.wait_ms.mean():.1f} ms."
+            )
 
     def key(self) -> Sequence[tuple[str, str]]:
         theme = self._theme
@@ -78,23 +79,24 @@ class AcceptancePlot(PlotCard):
     y_label = "Accepted"
     y_unit = "%"
     reading = (
-        "How often the 1st, 2nd, … draft of a round was accepted; the whisker is the 95 % interval (Wilson), grey means "
-        f"fewer than {FEW} tests. “Once reached” counts only drafts whose forerunners were accepted, “of all proposed” every draft."
+        "How often the 1st, 2nd, … draft of a round was accepted; the whisker is the 95 % interval (Wilson), "
+        f"grey means fewer than {FEW} tests. “If tested” counts drafts whose forerunners were accepted, "
+        "“of proposed” counts every draft."
     )
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
-        self.rate = _choice("Which rate", (("Once reached", "conditional"), ("Of all proposed", "survival")))
-        self.source = _choice("Whose drafts", (("All drafts", "all"), ("MTP", "mtp"), ("n-gram", "ngram")))
+        self.rate = _choice("Which rate", (("if tested", "conditional"), ("of proposed", "survival")))
+        self.source = _choice("Whose drafts", (("all", "all"), ("MTP", "mtp"), ("n-gram", "ngram")))
         for box in (self.source, self.rate):
             self.header.addWidget(box)
         self._bars = pg.BarGraphItem(x=[], height=[], width=0.62, pen=None)
         self._whiskers = pg.ErrorBarItem(beam=0.16)
-        self._counts: list[pg.TextItem] = []
         self._rates: list[PositionRate] = []
         self.plot.addItem(self._bars)
         self.plot.addItem(self._whiskers)
         self.plot.setYRange(0, 100, padding=0)
+        self.plot.getAxis("bottom").setHeight(3 * self.fontMetrics().height() + 6)
         self.plot.getAxis("left").setTicks([[(v, str(v)) for v in (0, 25, 50, 75, 100)]])
         self.apply_theme(theme)
 
@@ -157,10 +159,12 @@ class LengthPlot(PlotCard):
             return
         edges = np.append(window.number - 0.5, window.number[-1] + 0.5)
         self._offered.setData(np.repeat(edges, 2)[1:-1], np.repeat(window.offered, 2))
-        last = window.number[-1]
-        self.plot.setXRange(max(1.0, last - SHOWN_ROUNDS + 1) - 0.5, max(last, 20.0) + 0.5, padding=0)
+        self.fit_rounds(window.number[-1])
         self.fit_height(max(1.0, float(window.offered.max())))
-        self.describe(f"Mean of the last {count} rounds: {window.offered.mean():.1f} drafts, {window.accepted.mean():.1f} accepted.")
+        self.describe(
+            f"Mean of the last {count} rounds: {window.offered.mean():.1f} drafts, "
+            f"{window.accepted.mean():.1f} accepted."
+        )
 
     def key(self) -> Sequence[tuple[str, str]]:
         return ((self._theme.text, "proposed"), (self._theme.accepted_mtp, "accepted"))
@@ -181,7 +185,7 @@ class LengthPlot(PlotCard):
 def _choice(name: str, items: Sequence[tuple[str, str]]) -> QComboBox:
     box = QComboBox()
     box.setAccessibleName(name)
-    box.setToolTip(name)
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
     for words, value in items:
         box.addItem(words, value)
     return box

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inspector.ring import Floats, Ring
-from engine.decoding.records import Record, Round
-from engine.decoding.statistics import wilson_interval
+from engine import Record, Round, wilson_interval
 
 KEPT_ROUNDS = 2000
 SHOWN_ROUNDS = 200
@@ -149,9 +148,9 @@ class RoundsModel:
         wait = record.disk_wait_s
         verify = max(0.0, record.verify_s - wait)
         # What the verification cannot have waited, the drafting did.
-        draft = max(0.0, record.draft_s - max(0.0, wait - record.verify_s))
+        drafting = max(0.0, record.draft_s - max(0.0, wait - record.verify_s))
         self._ring.append(
-            (1e3 * draft, 1e3 * verify, 1e3 * wait, len(record.drafts), accepted, len(record.committed))
+            (1e3 * drafting, 1e3 * verify, 1e3 * wait, len(record.drafts), accepted, len(record.committed))
         )
         self._emitted += len(record.committed)
         self._seconds += record.draft_s + record.verify_s

@@ -25,8 +25,8 @@ THINKING = (
     "one pass, and why the result cannot differ.\n"
 )
 
-ANSWER = """Because the drafts never decide anything. A small layer guesses the next few tokens, and the model then reads \
-all of them in a single pass, just as it would read a prompt.
+ANSWER = """Because the drafts never decide anything. A small layer guesses the next few tokens, and the model then \
+reads all of them in a single pass, just as it would read a prompt.
 
 At every place the model has its own opinion. Where the guess agrees, the token is kept, and it cost almost nothing; \
 where it does not, the guess is thrown away together with everything after it, and the model's own token stands there \
@@ -73,14 +73,16 @@ def rounds(
     while at < len(tokens):
         source = "ngram" if generator.random() < 0.22 else "mtp"
         wanted = 0 if generator.random() < 0.06 else drafts + (2 if source == "ngram" else 0)
-        record = _round(generator, tokens[at:], source, wanted, phase, position + at, index)
+        record = _round(
+            generator, tokens[at:], source=source, wanted=wanted, phase=phase, position=position + at, index=index
+        )
         yield record
         at += len(record.committed)
         index += 1
 
 
 def _round(
-    generator: random.Random, ahead: list[str], source: str, wanted: int, phase: str, position: int, index: int
+    generator: random.Random, ahead: list[str], *, source: str, wanted: int, phase: str, position: int, index: int
 ) -> Round:
     right = 0
     while right < wanted and right < len(ahead) - 1 and generator.random() < 0.84 - 0.09 * right:
@@ -119,7 +121,8 @@ def token_id(text: str) -> int:
 def _draft(generator: random.Random, text: str, source: str, verdict: str, replacement: str | None) -> DraftedToken:
     own = min(0.99, 0.35 + 0.6 * generator.random()) if verdict == "accepted" else 0.2 + 0.4 * generator.random()
     others = generator.sample(_WRONG, 3)
-    model = {"accepted": 0.4 + 0.58 * generator.random(), "rejected": 0.08 * generator.random(), "unused": None}[verdict]
+    share = generator.random()
+    model = {"accepted": 0.4 + 0.58 * share, "rejected": 0.08 * share, "unused": None}[verdict]
     return DraftedToken(
         token=token_id(text),
         text=text,
@@ -209,7 +212,7 @@ def long_reply(tokens: int, *, newline_every: int = 40, seed: int = 3) -> list[R
         ahead = [generator.choice(words) for _ in range(6)]
         if newline_every and position // newline_every != (position + 6) // newline_every:
             ahead[0] = ".\n"
-        record = _round(generator, ahead, "mtp", 3, "answer", position, len(done))
+        record = _round(generator, ahead, source="mtp", wanted=3, phase="answer", position=position, index=len(done))
         done.append(record)
         position += len(record.committed)
     return done
