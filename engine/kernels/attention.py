@@ -1,35 +1,270 @@
-"""Gated attention."""
+"""Gated attention over a KV cache, for any number of new rows, with grouped query heads.
+
+Softmax is computed online (Milakov and Gimelshein, 2018; Dao et al., FlashAttention, 2022): tile by tile, with the
+largest score so far as the reference. Cache rows are also cut into *chunks* whose partial results are merged from the
+first to the last, so that a long context can be shared out to more threads than there are heads. Tiles and chunks start at
+fixed cache rows: what a row gets depends neither on the other rows of its pass, nor on where the pass began, nor on threads.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from engine.kernels.attention_inputs import attention_inputs
+from engine.kernels.attention_tile import (
+    QUERIES,
+    TILE,
+    add_values_of_four,
+    add_values_of_one,
+    exp_of,
+    prefetch_rows,
+    scores_of_four,
+    scores_of_one,
+    weigh,
+)
+from engine.kernels.compiled import Task, kernel
+from engine.kernels.elementary import sigmoid
+from engine.kernels.lanes import LANES, fma, load, load_float, splat, store, store_float
+from engine.kernels.team import argument, run, take_number
+
+if TYPE_CHECKING:
+    from engine.kernels.context import ComputeContext
+
+__all__ = ["attention", "attention_inputs"]
+
+Floats = npt.NDArray[np.float32]
+
+_CHUNK = 1024  # cache rows
+_BLOCK_ROWS = 16  # query rows that share what is read from the cache
+_STATE = 16  # bytes per query: largest score, sum of weights, factor, unused
+_SMALL_WORK = 1 << 19  # multiplications below which the other threads are not woken
+
+# Arguments of the tasks
+(
+    _COUNTER, _ITEMS, _Q, _KEYS, _VALUES, _GATES, _OUT, _POSITION, _ROWS, _HEADS, _KV, _HD, _CAPACITY, _SPLIT, _PARTIALS,
+    _MEMORY, _MEMORY_STEP, _FIELDS,
+) = range(18)  # fmt: skip
 
 
-def _norm_rotate(x, scale, eps, cos, sin):
-    x = x / np.sqrt((x * x).mean(-1, keepdims=True) + np.float32(eps)) * scale
-    half = cos.shape[1]
-    a, b = x[..., :half].copy(), x[..., half : 2 * half].copy()
-    x[..., :half] = a * cos[:, None] - b * sin[:, None]
-    x[..., half : 2 * half] = b * cos[:, None] + a * sin[:, None]
-    return x
+@njit
+def _chunks(seen):  # type: ignore[no-untyped-def]
+    """How many chunks the first `seen` cache rows are cut into."""
+    return (seen + _CHUNK - 1) // _CHUNK
 
 
-def attention_inputs(qg, k, v, q_scale, k_scale, eps, cos, sin, position, q_out, k_cache, v_cache):
-    rows, hd = qg.shape[0], q_scale.size
-    q_out[:] = _norm_rotate(qg.reshape(rows, -1, 2, hd)[:, :, 0], q_scale, eps, cos, sin)
-    keys = _norm_rotate(k.reshape(rows, -1, hd), k_scale, eps, cos, sin)
-    k_cache[:, position : position + rows] = keys.transpose(1, 0, 2)
-    v_cache[:, position : position + rows] = v.reshape(rows, -1, hd).transpose(1, 0, 2)
+@njit
+def _load_queries(arguments, kv, first_row, rows, q):  # type: ignore[no-untyped-def]
+    """Copy the query vectors of some rows and one kv head to q [rows · group, hd], divided by sqrt(hd)."""
+    heads, hd = argument(arguments, _HEADS), argument(arguments, _HD)
+    group = heads // argument(arguments, _KV)
+    scale = splat(np.float32(1.0) / np.sqrt(np.float32(hd)))
+    for m in range(rows * group):
+        row, head = first_row + m // group, kv * group + m % group
+        source = argument(arguments, _Q) + 4 * hd * (row * heads + head)
+        for i in range(0, 4 * hd, 4 * LANES):
+            store(q + 4 * hd * m + i, load(source + i) * scale)
 
 
-def attention(context, q, k_cache, v_cache, position, qg, out):
-    rows, heads, hd = q.shape
-    group = heads // k_cache.shape[0]
-    gate = qg.reshape(rows, heads, 2, hd)[:, :, 1]
-    for t in range(rows):
-        n = position + t + 1
-        for h in range(heads):
-            s = k_cache[h // group, :n] @ q[t, h] * np.float32(hd**-0.5)
-            p = np.exp(s - s.max())
-            o = (p / p.sum()) @ v_cache[h // group, :n]
-            out[t, h * hd : (h + 1) * hd] = o / (1 + np.exp(-gate[t, h]))
+@njit
+def _attend_tile(arguments, kv, first_row, rows, start, memory, most):  # type: ignore[no-untyped-def]
+    """One tile of cache rows from `start` for all query vectors of a block that see any of it."""
+    hd, position = argument(arguments, _HD), argument(arguments, _POSITION)
+    group, width = argument(arguments, _HEADS) // argument(arguments, _KV), 4 * hd
+    offset = (kv * argument(arguments, _CAPACITY) + start) * width
+    keys, values = argument(arguments, _KEYS) + offset, argument(arguments, _VALUES) + offset
+    sums, scores = memory + most * width, memory + 3 * most * width
+    states = scores + most * 4 * TILE
+    prefetch_rows(values, min(TILE, position + first_row + rows - start) * width)
+    m = 0
+    while m < rows * group:
+        count = min(TILE, position + first_row + m // group + 1 - start)
+        q, s, state = memory + m * width, scores + m * 4 * TILE, states + m * _STATE
+        if count == TILE and m + QUERIES <= rows * group:
+            scores_of_four(q, width, keys, s)
+            for i in range(QUERIES):
+                weigh(s + i * 4 * TILE, TILE, state + i * _STATE)
+            add_values_of_four(s, values, width, state, _STATE, sums + m * width)
+            m += QUERIES
+        else:
+            if count > 0:
+                scores_of_one(q, width, keys, count, s)
+                weigh(s, count, state)
+                add_values_of_one(s, values, width, count, state, sums + m * width)
+            m += 1
+
+
+@njit
+def _attend_chunk(arguments, kv, first_row, rows, chunk, memory, most):  # type: ignore[no-untyped-def]
+    """Fill sums and states of a block with what one chunk of cache rows gives."""
+    width = 4 * argument(arguments, _HD)
+    queries = rows * (argument(arguments, _HEADS) // argument(arguments, _KV))
+    sums, states = memory + most * width, memory + 3 * most * width + most * 4 * TILE
+    for i in range(0, queries * width, 4 * LANES):
+        store(sums + i, splat(0.0))
+    for m in range(queries):
+        store_float(states + m * _STATE, np.float32(-np.inf))
+        store_float(states + m * _STATE + 4, np.float32(0.0))
+    end = min((chunk + 1) * _CHUNK, argument(arguments, _POSITION) + first_row + rows)
+    for start in range(chunk * _CHUNK, end, TILE):
+        _attend_tile(arguments, kv, first_row, rows, start, memory, most)
+
+
+@njit
+def _merge(sums, state, width, first, into_sums, into_state):  # type: ignore[no-untyped-def]
+    """Add the partial result of a chunk to that of the chunks before it."""
+    best, total = load_float(state), load_float(state + 4)
+    if first:
+        for i in range(0, width, 4 * LANES):
+            store(into_sums + i, load(sums + i))
+    else:
+        before = load_float(into_state)
+        if not best > before:
+            best = before
+        old, new = exp_of(before - best), exp_of(load_float(state) - best)
+        total = load_float(into_state + 4) * old + total * new
+        for i in range(0, width, 4 * LANES):
+            store(into_sums + i, fma(load(sums + i), splat(new), load(into_sums + i) * splat(old)))
+    store_float(into_state, best)
+    store_float(into_state + 4, total)
+
+
+@njit
+def _finish(arguments, row, head, sums, state):  # type: ignore[no-untyped-def]
+    """out = sums / sum of weights · sigmoid(gate) for one query vector."""
+    hd = argument(arguments, _HD)
+    at = row * argument(arguments, _HEADS) + head
+    gate, out = argument(arguments, _GATES) + 4 * hd * (2 * at + 1), argument(arguments, _OUT) + 4 * hd * at
+    total = splat(load_float(state + 4))
+    for i in range(0, 4 * hd, 4 * LANES):
+        store(out + i, load(sums + i) / total * sigmoid(load(gate + i)))
+
+
+@njit
+def _whole_block(arguments, item, memory, most):  # type: ignore[no-untyped-def]
+    """One block of rows, one kv head, all chunks."""
+    rows_all, kv_heads, position = argument(arguments, _ROWS), argument(arguments, _KV), argument(arguments, _POSITION)
+    group, width = argument(arguments, _HEADS) // kv_heads, 4 * argument(arguments, _HD)
+    first_row, kv = item // kv_heads * _BLOCK_ROWS, item % kv_heads
+    rows = min(_BLOCK_ROWS, rows_all - first_row)
+    sums, merged = memory + most * width, memory + 2 * most * width
+    states = memory + 3 * most * width + most * 4 * TILE
+    merged_states = states + most * _STATE
+    _load_queries(arguments, kv, first_row, rows, memory)
+    for chunk in range(_chunks(position + first_row + rows)):
+        _attend_chunk(arguments, kv, first_row, rows, chunk, memory, most)
+        for m in range(rows * group):
+            if chunk < _chunks(position + first_row + m // group + 1):
+                s, into = states + m * _STATE, merged_states + m * _STATE
+                _merge(sums + m * width, s, width, chunk == 0, merged + m * width, into)
+    for m in range(rows * group):
+        row, head = first_row + m // group, kv * group + m % group
+        _finish(arguments, row, head, merged + m * width, merged_states + m * _STATE)
+
+
+@njit
+def _one_chunk(arguments, item, memory, most):  # type: ignore[no-untyped-def]
+    """All rows (at most a block), one kv head, one chunk: leaves its partial results for `_merge_chunks`."""
+    rows, kv_heads, heads = argument(arguments, _ROWS), argument(arguments, _KV), argument(arguments, _HEADS)
+    group, width = heads // kv_heads, 4 * argument(arguments, _HD)
+    chunk, kv = item // kv_heads, item % kv_heads
+    sums, states = memory + most * width, memory + 3 * most * width + most * 4 * TILE
+    _load_queries(arguments, kv, 0, rows, memory)
+    _attend_chunk(arguments, kv, 0, rows, chunk, memory, most)
+    for m in range(rows * group):
+        at = (chunk * rows + m // group) * heads + kv * group + m % group
+        slot = argument(arguments, _PARTIALS) + at * (width + 4 * LANES)
+        _merge(sums + m * width, states + m * _STATE, width, True, slot, slot + width)
+
+
+@Task
+def _attend(arguments, index, _count):  # type: ignore[no-untyped-def]
+    memory = argument(arguments, _MEMORY) + index * argument(arguments, _MEMORY_STEP)
+    items, split = argument(arguments, _ITEMS), argument(arguments, _SPLIT)
+    most = _BLOCK_ROWS * (argument(arguments, _HEADS) // argument(arguments, _KV))
+    item = take_number(arguments)
+    while item < items:
+        if split:
+            _one_chunk(arguments, item, memory, most)
+        else:
+            _whole_block(arguments, items - 1 - item, memory, most)  # later rows see more: they come first
+        item = take_number(arguments)
+
+
+@kernel("void(int64[::1])")
+def _merge_chunks(fields):  # type: ignore[no-untyped-def]
+    """Merge what `_one_chunk` left, chunk after chunk, and write the results."""
+    arguments = fields.ctypes.data
+    rows, heads, width = fields[_ROWS], fields[_HEADS], 4 * fields[_HD]
+    step = width + 4 * LANES
+    for row in range(rows):
+        for head in range(heads):
+            into = fields[_PARTIALS] + (row * heads + head) * step
+            for chunk in range(1, _chunks(fields[_POSITION] + row + 1)):
+                slot = fields[_PARTIALS] + ((chunk * rows + row) * heads + head) * step
+                _merge(slot, slot + width, width, False, into, into + width)
+            _finish(arguments, row, head, into, into + width)
+
+
+@kernel(
+    "void(int64[::1], Array(float32, 3, 'C', readonly=True), Array(float32, 3, 'C', readonly=True), "
+    "Array(float32, 3, 'C', readonly=True), int64, Array(float32, 2, 'C', readonly=True), float32[:, ::1], int64, uint8[::1], "
+    "int64)"
+)
+def _pack(arguments, q, k_cache, v_cache, position, qg, out, items, memory, memory_step):  # type: ignore[no-untyped-def]
+    """Check the shapes and write the arguments of the tasks; memory: partial results, if any, then that of each task."""
+    T, heads, hd = q.shape
+    kv, capacity, _ = k_cache.shape
+    if v_cache.shape != k_cache.shape or k_cache.shape[2] != hd or heads % kv or hd % LANES:
+        raise ValueError("attention: q is [T, heads, hd] and the caches [kv, capacity, hd], with hd a multiple of 16")
+    if position < 0 or position + T > capacity:
+        raise ValueError("attention: the caches have no rows position to position + T")
+    if qg.shape != (T, heads * 2 * hd) or out.shape != (T, heads * hd):
+        raise ValueError("attention: qg is [T, heads 2 hd] and out [T, heads hd]")
+    arguments[_COUNTER] = 0
+    arguments[_Q], arguments[_KEYS], arguments[_VALUES] = q.ctypes.data, k_cache.ctypes.data, v_cache.ctypes.data
+    arguments[_GATES], arguments[_OUT], arguments[_POSITION] = qg.ctypes.data, out.ctypes.data, position
+    arguments[_ROWS], arguments[_HEADS], arguments[_KV], arguments[_HD] = T, heads, kv, hd
+    arguments[_CAPACITY], arguments[_ITEMS] = capacity, abs(items)
+    arguments[_SPLIT] = items < 0
+    partials = (_chunks(position + T) * T * heads * (4 * hd + 4 * LANES)) if items < 0 else 0
+    arguments[_PARTIALS], arguments[_MEMORY] = memory.ctypes.data, memory.ctypes.data + partials
+    arguments[_MEMORY_STEP] = memory_step
+
+
+def attention(
+    context: ComputeContext,
+    q: Floats,
+    k_cache: Floats,
+    v_cache: Floats,
+    position: int,
+    qg: Floats,
+    out: Floats,
+) -> None:
+    """out [T, heads · hd] = softmax(q · Kᵀ / sqrt(hd)) · V · sigmoid(gate); row t sees cache rows 0…position + t.
+
+    q: [T, heads, hd], normed and rotated. k_cache, v_cache: [kv, capacity, hd], of which rows before position + T are
+    filled; query head h uses kv head h // (heads / kv). qg: [T, heads · 2 hd], [query | gate] per head, of which the gate is
+    used. hd is a multiple of 16.
+    """
+    T, heads, hd = q.shape
+    kv = k_cache.shape[0]
+    if T == 0:
+        return
+    seen = position + T
+    blocks, chunks = -(-T // _BLOCK_ROWS), -(-seen // _CHUNK)
+    threads = context.threads if T * heads * hd * seen >= _SMALL_WORK else 1
+    split = blocks == 1 and chunks > 1 and threads > 1
+    items = kv * (chunks if split else blocks)
+    threads = min(threads, items)
+    step = _BLOCK_ROWS * (heads // kv) * (3 * 4 * hd + 4 * TILE + 2 * _STATE)
+    partials = chunks * T * heads * (4 * hd + 4 * LANES) if split else 0
+    arguments = np.empty(_FIELDS, np.int64)
+    memory = context.scratch(partials + threads * step)
+    _pack(arguments, q, k_cache, v_cache, position, qg, out, -items if split else items, memory, step)
+    run(_attend, arguments, threads)
+    if split:
+        _merge_chunks(arguments)
