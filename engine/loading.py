@@ -144,7 +144,7 @@ class Model:
     def reads(self) -> tuple[int, float]:
         """Bytes read from disk since the model was loaded, and seconds that computing waited for them."""
         counters = self._weights.statistics()
-        return counters.bytes_read, counters.wait_seconds
+        return counters.bytes_read, counters.wait_s
 
     def close(self) -> None:
         """Give the weights' memory and files back. The model must not be used afterwards."""

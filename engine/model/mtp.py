@@ -17,9 +17,9 @@ from engine.kernels.context import ComputeContext
 from engine.kernels.matmul import linear
 from engine.kernels.matrix import Matrix
 from engine.kernels.norm import rms_norm
-from engine.kernels.rope import rope_tables
-from engine.model.forward_pass import FloatArray, ForwardPass
+from engine.model.forward_pass import FloatArray, ForwardPass, forward_pass
 from engine.model.layer import DecoderLayer
+from engine.model.positions import VisionSpan
 from engine.model.state import AttentionCache
 from engine.model.trunk import head_logits
 from engine.model.workspace import Workspace
@@ -59,14 +59,11 @@ class MtpLayer:
         position: int,
         hidden: FloatArray,
         tokens: Sequence[int],
+        spans: Sequence[VisionSpan] = (),
         cancel: CancelToken | None = None,
     ) -> FloatArray:
         """Pair hidden [T, H] of positions `position`… with the tokens that follow them [T]; returns new outputs [T, H]."""
-        rows = len(tokens)
-        cos, sin = rope_tables(
-            np.arange(position, position + rows, dtype=np.int64), self.config.rotary_dim, self.config.rope_theta, None
-        )
-        run = ForwardPass(self._context, self._workspace, rows, position, cos, sin)
+        run = forward_pass(self.config, self._context, self._workspace, spans, position, len(tokens))
         matrices = self._weights.acquire("mtp", cancel)
         try:
             residual = self._inputs(run, matrices, hidden, tokens)
@@ -107,6 +104,8 @@ class MtpSession:
         self._context = context
         self._cache = AttentionCache(layer.config.kv_heads, layer.config.head_dim)
         self._position = 0
+        self.spans: list[VisionSpan] = []
+        """Pictures among the tokens: a pair stands where its hidden state's token stands."""
 
     @property
     def position(self) -> int:
@@ -124,7 +123,7 @@ class MtpSession:
         """See `MtpModel.forward`. If it raises, the cache is as before."""
         # Drafts may run past the last position that the trunk can fill.
         self._cache.reserve(self._position + len(tokens), self._context + 16)
-        out = self._layer.forward(self._cache, self._position, hidden, tokens)
+        out = self._layer.forward(self._cache, self._position, hidden, tokens, self.spans)
         self._position += len(tokens)
         return out
 
@@ -134,3 +133,9 @@ class MtpSession:
 
     def truncate(self, length: int) -> None:
         self._position = min(self._position, length)
+
+    def clone(self) -> MtpSession:
+        """An independent session with the same past."""
+        other = MtpSession(self._layer, self._vocabulary, self._context)
+        other._cache, other._position, other.spans = self._cache.clone(self._position), self._position, list(self.spans)
+        return other

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.files.config import ModelConfig
+from engine.model.positions import VisionSpan
 from engine.model.workspace import Workspace
 
 FloatArray = npt.NDArray[np.float32]
@@ -154,6 +155,8 @@ class TrunkState:
         self.position = 0
         self.recorded = 0
         """Rows of the last pass, if it can be rolled back; else 0."""
+        self.spans: list[VisionSpan] = []
+        """Pictures among the tokens, in order; those not read yet too."""
         self.layers: list[AttentionCache | RecurrentCache] = [
             AttentionCache(config.kv_heads, config.head_dim) if kind == "full" else RecurrentCache(config)
             for kind in config.layers
@@ -186,7 +189,7 @@ class TrunkState:
         for cache, pair in zip(self.layers, snapshot.recurrent, strict=True):
             if isinstance(cache, RecurrentCache) and pair is not None:
                 cache.restore(pair)
-        self.position = snapshot.position
+        self.forget_from(snapshot.position)
         self.recorded = 0
 
     def reset(self) -> None:
@@ -196,11 +199,18 @@ class TrunkState:
                 cache.states[:] = 0
                 cache.conv_inputs[:] = 0
                 cache.tail = 0
-        self.position = self.recorded = 0
+        self.forget_from(0)
+        self.recorded = 0
+
+    def forget_from(self, position: int) -> None:
+        """Tokens from `position` on are gone, and so are the pictures that began among them."""
+        self.position = position
+        self.spans = [span for span in self.spans if span.start < position]
 
     def clone(self) -> TrunkState:
         """An independent copy."""
         other = TrunkState(self.config, self.context)
+        other.spans = list(self.spans)
         other.restore(self.snapshot())
         for i, cache in enumerate(self.layers):
             if isinstance(cache, AttentionCache):

@@ -11,9 +11,8 @@ from engine.cancel import CancelToken
 from engine.kernels.context import ComputeContext
 from engine.kernels.matmul import linear
 from engine.kernels.norm import rms_norm
-from engine.kernels.rope import rope_tables
 from engine.model.deltanet import DeltaNet
-from engine.model.forward_pass import FloatArray, ForwardPass
+from engine.model.forward_pass import FloatArray, forward_pass
 from engine.model.layer import DecoderLayer
 from engine.model.state import RecurrentCache, TrunkState
 from engine.model.workspace import Workspace
@@ -41,16 +40,24 @@ class Trunk:
             for i, kind in enumerate(config.layers)
         ]
 
-    def forward(self, state: TrunkState, tokens: Sequence[int], cancel: CancelToken | None = None) -> FloatArray:
+    def forward(
+        self,
+        state: TrunkState,
+        tokens: Sequence[int],
+        cancel: CancelToken | None = None,
+        overrides: Sequence[tuple[int, FloatArray]] = (),
+    ) -> FloatArray:
         """Read `tokens` at the state's position. Returns new final-normed hidden states [T, H].
 
-        A row's bits do not depend on how many rows are read at once. If it raises, the state is as before.
+        `overrides` are (row, embeddings [n, H]) that stand in place of the tokens' own from that row on (pictures). A row's bits do not depend on how many rows are read at once. If it raises, the state is as before.
         """
         rows = len(tokens)
         state.begin(rows)
         residual = self._workspace.array("residual", rows, self.config.hidden_size)
         self._weights.embedding(np.asarray(tokens, np.int64), residual)
-        run = self._pass(rows, state.position)
+        for row, embeddings in overrides:
+            residual[row : row + len(embeddings)] = embeddings
+        run = forward_pass(self.config, self._context, self._workspace, state.spans, state.position, rows)
         try:
             for layer, cache in zip(self._layers, state.layers, strict=True):
                 if cancel is not None:
@@ -84,17 +91,12 @@ class Trunk:
                     cache.undo()
                 else:
                     layer.mixer.rewind(self._context, self._workspace, cache, kept)
-        state.position, state.recorded = position, kept
+        state.forget_from(position)
+        state.recorded = kept
 
     def logits(self, hidden: FloatArray, cancel: CancelToken | None = None) -> FloatArray:
         """New logits [T, rows of the head] of hidden states [T, H]."""
         return head_logits(self._weights, "head", self._context, hidden, cancel)
-
-    def _pass(self, rows: int, position: int) -> ForwardPass:
-        c = self.config
-        positions = np.arange(position, position + rows, dtype=np.int64)
-        cos, sin = rope_tables(positions, c.rotary_dim, c.rope_theta, None)
-        return ForwardPass(self._context, self._workspace, rows, position, cos, sin)
 
 
 def head_logits(

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from engine.model.attention import Attention
-from engine.model.forward_pass import ForwardPass
+from engine.model.forward_pass import forward_pass
 from engine.model.mtp import MtpSession
 from engine.model.state import AttentionCache, RecurrentCache, TrunkState
+from engine.model.workspace import Workspace
 from tests.engine.model.conftest import DATA, Loaded, goldens
 
 LOGITS = 2e-3
@@ -55,7 +56,7 @@ def test_every_layer(loaded: Load, name: str) -> None:
     x = np.empty((len(ids), model.checkpoint.config.hidden_size), np.float32)
     model.weights.embedding(ids.astype(np.int64), x)
     np.testing.assert_array_equal(x, gold["embed"])
-    run: ForwardPass = model.trunk._pass(len(ids), 0)
+    run = forward_pass(model.checkpoint.config, model.context, Workspace(), [], 0, len(ids))
     for i, (layer, cache) in enumerate(zip(model.trunk._layers, state.layers, strict=True)):
         layer(run, x, cache, None)
         np.testing.assert_allclose(x, gold[f"layer{i}.out"], atol=5e-4, err_msg=f"layer {i}")
