@@ -32,7 +32,7 @@ class _Reader:
         value = self.metadata.get(self.prefix + key, default)
         if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
             found = {int(item) for item in value} - {0}
-            value = found.pop() if len(found) == 1 else None
+            value = found.pop() if len(found) == 1 else value
         if type(value) is not int:
             raise self._wrong(key, value, "a whole number")
         return value
@@ -71,13 +71,14 @@ def config_from_gguf(metadata: Mapping[str, Value], tensors: Mapping[str, Tensor
     heads, v_heads = reader.whole("attention.head_count"), reader.whole("ssm.time_step_rank")
     head_dim = reader.whole("attention.key_length")
     inner = reader.whole("ssm.inner_size")
+    vocabulary = _vocabulary(tensors, where)
     if v_heads < 1 or inner % v_heads:
         raise CheckpointError(f"{where} is damaged: ssm.inner_size {inner} does not divide into {v_heads} heads.")
     config = ModelConfig(
         architecture=_ARCHITECTURES[name],
         hidden_size=reader.whole("embedding_length"),
         intermediate_size=0 if moe else reader.whole("feed_forward_length"),
-        vocabulary=_vocabulary(tensors, where),
+        vocabulary=vocabulary,
         layers=_layers(reader, layers),
         heads=heads,
         kv_heads=reader.whole("attention.head_count_kv"),
@@ -98,7 +99,7 @@ def config_from_gguf(metadata: Mapping[str, Value], tensors: Mapping[str, Tensor
         experts_per_token=reader.whole("expert_used_count") if moe else 0,
         expert_intermediate=reader.whole("expert_feed_forward_length") if moe else 0,
         shared_intermediate=reader.whole("expert_shared_feed_forward_length") if moe else 0,
-        eos_ids=end_ids(metadata),
+        eos_ids=tuple(item for item in end_ids(metadata) if 0 <= item < vocabulary),
     )
     config.check(where)
     return config

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from engine.errors import CheckpointError, UnsupportedError
@@ -69,11 +69,12 @@ def config_from_json(root: Mapping[str, Any], generation: Mapping[str, Any] | No
     moe = architecture == "qwen3_5_moe"
     head_dim = reader.whole("head_dim")
     rotary_dim, theta, sections = _rope(text, head_dim)
+    vocabulary = reader.whole("vocab_size")
     config = ModelConfig(
         architecture=architecture,
         hidden_size=reader.whole("hidden_size"),
         intermediate_size=0 if moe else reader.whole("intermediate_size"),
-        vocabulary=reader.whole("vocab_size"),
+        vocabulary=vocabulary,
         layers=_layers(text, reader),
         heads=reader.whole("num_attention_heads"),
         kv_heads=reader.whole("num_key_value_heads"),
@@ -88,14 +89,14 @@ def config_from_json(root: Mapping[str, Any], generation: Mapping[str, Any] | No
         linear_v_dim=reader.whole("linear_value_head_dim"),
         conv_kernel=reader.whole("linear_conv_kernel_dim", 4),
         context=reader.whole("max_position_embeddings"),
-        tied=_Reader(root).flag("tie_word_embeddings", False) or reader.flag("tie_word_embeddings", False),
+        tied=any([_Reader(table).flag("tie_word_embeddings", False) for table in (root, text)]),
         mtp_layers=reader.whole("mtp_num_hidden_layers", 0),
         mtp_dedicated_embeddings=reader.flag("mtp_use_dedicated_embeddings", False),
         experts=reader.whole("num_experts") if moe else 0,
         experts_per_token=reader.whole("num_experts_per_tok") if moe else 0,
         expert_intermediate=reader.whole("moe_intermediate_size") if moe else 0,
         shared_intermediate=reader.whole("shared_expert_intermediate_size") if moe else 0,
-        eos_ids=_end_ids(generation or {}, text, root),
+        eos_ids=_end_ids((generation or {}, text, root), vocabulary),
         image_token_id=_Reader(root).whole("image_token_id") if root.get("image_token_id") is not None else None,
         quantization=quantization,
     )
@@ -179,13 +180,16 @@ def _layers(text: Mapping[str, Any], reader: _Reader) -> tuple[LayerKind, ...]:
     return tuple(_LAYER_KINDS[kind] for kind in types)
 
 
-def _end_ids(*tables: Mapping[str, Any]) -> tuple[int, ...]:
-    """End tokens of all tables, each once, in order; single ids and lists are both in use."""
+def _end_ids(tables: Iterable[Mapping[str, Any]], vocabulary: int) -> tuple[int, ...]:
+    """End tokens of all tables, each once, in order; single ids and lists are both in use.
+
+    Ids outside the vocabulary can never come and are left out.
+    """
     ids: list[int] = []
     for table in tables:
         value = table.get("eos_token_id")
         for item in value if isinstance(value, list) else [value]:
-            if type(item) is int and item >= 0 and item not in ids:
+            if type(item) is int and 0 <= item < vocabulary and item not in ids:
                 ids.append(item)
     return tuple(ids)
 

@@ -91,7 +91,7 @@ def _assemble(
 
 
 def _tied(root: Mapping[str, Any], config: ModelConfig, has_head: bool, notes: list[str]) -> bool:
-    """Is the embedding the head? The flag is at the root, in text_config, or both; if both disagree, the file decides."""
+    """Is the embedding the head? The flag is at the root, in text_config, or both; if both differ, the file decides."""
     text = root.get("text_config", {})
     flags = {table["tie_word_embeddings"] for table in (root, text) if table.get("tie_word_embeddings") is not None}
     if len(flags) == 2:
