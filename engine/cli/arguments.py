@@ -1,0 +1,92 @@
+"""Options that several commands share, and the forms that their values take."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import OptionError
+from engine.options import LoadOptions
+
+if TYPE_CHECKING:
+    from engine.cancel import CancelToken
+    from engine.decoding.records import LoadProgress
+    from engine.loading import Model
+
+_UNITS = {
+    "": 1,
+    "k": 10**3,
+    "m": 10**6,
+    "g": 10**9,
+    "t": 10**12,
+    "ki": 1 << 10,
+    "mi": 1 << 20,
+    "gi": 1 << 30,
+    "ti": 1 << 40,
+}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?", re.IGNORECASE)
+
+
+def byte_size(text: str) -> int:
+    """A number of bytes: `2GiB`, `500 MB`, `1073741824`."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; write it like 2GiB or 500MB")
+    return int(float(match[1]) * _UNITS[(match[2] or "").lower()])
+
+
+def token_ids(text: str) -> list[int]:
+    """Token ids, separated by commas or spaces: `1,2,3`."""
+    try:
+        return [int(part) for part in text.replace(",", " ").split()]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of token ids; write it like 1,2,3") from None
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """The model, and how it is loaded."""
+    parser.add_argument("model", metavar="MODEL", help="folder, .safetensors or .gguf file, or demo")
+    parser.add_argument("--sidecar", metavar="FILE", help="MTP layer from another file (demo: the demo's own sidecar)")
+    parser.add_argument("--threads", type=int, metavar="N", help="compute threads (default: physical cores)")
+    parser.add_argument("--context", type=int, metavar="N", help="most positions (default: the model's own limit)")
+    parser.add_argument(
+        "--memory-budget",
+        type=byte_size,
+        metavar="SIZE",
+        help="stream weights from disk within this much memory, e.g. 2GiB",
+    )
+
+
+def open_model(arguments: argparse.Namespace, progress: Callable[[LoadProgress], None], cancel: CancelToken) -> Model:
+    """Load the model that the arguments name."""
+    options = LoadOptions(arguments.threads, arguments.context, arguments.memory_budget)
+    from engine.kernels.cpu import configure_environment
+
+    configure_environment()  # before the kernels' first import
+    from engine.loading import load_model
+
+    return load_model(
+        arguments.model, sidecar=_sidecar(arguments.sidecar), options=options, progress=progress, cancel=cancel
+    )
+
+
+def _sidecar(text: str | None) -> Path | None:
+    from engine.demo import DEMO, demo_sidecar_path
+
+    if text is None:
+        return None
+    return demo_sidecar_path() if text == DEMO and not Path(DEMO).exists() else Path(text)
+
+
+def read_text_file(path: str) -> str:
+    """The text of a file, or of standard input for `-`; OptionError if it cannot be read."""
+    try:
+        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise OptionError(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise OptionError(f"{path} is not UTF-8 text.") from None

@@ -1,0 +1,85 @@
+"""`bench`: how fast a model reads, writes, verifies and drafts on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from engine.cli.arguments import add_model, open_model
+from engine.cli.console import Console, interruptible
+from engine.errors import OptionError
+
+if TYPE_CHECKING:
+    from engine.decoding.records import LoadProgress
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "bench",
+        help="how fast a model is here",
+        description="Measure prefill, decoding, verification of 1 to 15 rows and a draft step; figures are medians.",
+    )
+    add_model(parser)
+    parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
+    parser.add_argument("--repeats", type=int, default=5, metavar="N", help="measurements per figure (default: 5)")
+    parser.add_argument(
+        "--compile", action="store_true", help="also measure compiling with an empty kernel cache (minutes)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """The command."""
+    if not 1 <= arguments.repeats <= 1000:
+        raise OptionError(f"repeats is {arguments.repeats}, but it must be 1…1000.")
+    console, kernels = Console(), _KernelClock()
+    with interruptible() as cancel:
+
+        def tell(record: LoadProgress) -> None:
+            kernels.tick(record)
+            console.progress(record)
+
+        model = open_model(arguments, tell, cancel)
+        from engine.benchmark import compile_times, measure
+
+        try:
+            result = measure(model, arguments.repeats, cancel, console.say)
+        finally:
+            model.close()
+        result["compile_s"] = {"cold": None, "warm": round(kernels.seconds, 3)}
+        if arguments.compile:
+            console.say("compiling with an empty kernel cache")
+            result["compile_s"] = compile_times(arguments.model)
+    print(json.dumps(result) if arguments.json else "\n".join(_lines(result)))
+    return 0
+
+
+class _KernelClock:
+    """Seconds between the first and the last word about kernels while loading."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._start: float | None = None
+
+    def tick(self, record: LoadProgress) -> None:
+        import time
+
+        if record.stage == "kernels":
+            self._start = self._start or time.perf_counter()
+            self.seconds = time.perf_counter() - self._start
+
+
+def _lines(result: dict[str, Any]) -> list[str]:
+    verify = result["verify_ms"]
+    one = verify["1"]
+    drafting = result["draft_step_ms"]
+    share = f"{100 * result['bandwidth_share']:.0f} % of what memory gives"
+    return [
+        *(f"prefill {count:>4} tokens  {speed:>10.1f} tokens/s" for count, speed in result["prefill_tok_s"].items()),
+        f"decode               {result['decode_tok_s']:>10.1f} tokens/s",
+        *(f"verify {rows:>2} rows        {ms:>10.2f} ms  {ms / one:5.2f} ×" for rows, ms in verify.items()),
+        f"draft step           {'no MTP layer' if drafting is None else f'{drafting:>10.2f} ms'}",
+        f"weights read         {result['read_gb_s']:>10.2f} GB/s, {share}",
+        f"threads              {result['threads']:>10}",
+    ]

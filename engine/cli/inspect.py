@@ -1,0 +1,92 @@
+"""`inspect`: what is in a model file, from its headers alone."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.files.report import Report
+
+_UNUSABLE = 2
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "inspect",
+        help="what is in a model file",
+        description="Show architecture, sizes per unit and format, MTP layer and faults, without loading the weights.",
+    )
+    parser.add_argument("model", metavar="MODEL", help="folder, .safetensors or .gguf file, or demo")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """The command; 2 if the file cannot be used."""
+    from engine.demo import resolve
+    from engine.files.report import describe
+
+    report = describe(resolve(arguments.model))
+    if arguments.json:
+        print(json.dumps(report.to_dict(), ensure_ascii=False, indent=2))
+    elif report.kind != "unusable":
+        print("\n".join(_lines(report)))
+    for problem in report.problems:
+        print(problem, file=sys.stderr)
+    return 0 if report.usable else _UNUSABLE
+
+
+def _lines(report: Report) -> list[str]:
+    table = [
+        ("name", report.name),
+        ("kind", f"{report.kind}, {report.container}, {len(report.files)} file{'s' if len(report.files) != 1 else ''}"),
+        ("architecture", _architecture(report)),
+        ("parameters", f"{report.parameters:,} in {size(report.weight_bytes)}"),
+        ("context", f"{report.context:,} positions" if report.context else ""),
+        (
+            "vocabulary",
+            f"{report.vocabulary:,} rows, head {'tied' if report.tied else 'of its own'}" if report.vocabulary else "",
+        ),
+        ("MTP layer", report.mtp),
+        ("tokenizer", report.tokenizer),
+        ("chat template", "" if report.kind != "model" else "own" if report.chat_template else "none (ChatML is used)"),
+        ("memory", report.memory),
+        *((f"format {use.format}", f"{use.tensors} tensors, {size(use.nbytes)}") for use in report.formats),
+        *(("unit " + name, text) for name, text in _units(report)),
+        *(("note", note) for note in report.notes),
+    ]
+    return [f"{name:<18}{value}" for name, value in table if value]
+
+
+def _architecture(report: Report) -> str:
+    if not report.architecture:
+        return ""
+    experts = f", {report.experts_per_token} of {report.experts} experts" if report.experts else ""
+    layers = f"{report.linear_layers} linear + {report.full_layers} full attention layers"
+    return f"{report.architecture}, {layers}, hidden size {report.hidden_size}{experts}"
+
+
+def _units(report: Report) -> list[tuple[str, str]]:
+    """Name and bytes of each unit, runs of equal layers as one line."""
+    rows: list[tuple[str, str]] = []
+    alike = groupby(report.units, lambda unit: (unit.name.split(".")[0], unit.nbytes, unit.expert_bytes))
+    for (_, nbytes, expert_bytes), group in alike:
+        units = list(group)
+        name = units[0].name if len(units) == 1 else f"{units[0].name}…{units[-1].name.split('.')[-1]}"
+        text = size(nbytes) + (f" + experts {size(expert_bytes)}" if expert_bytes else "")
+        rows.append((name, text if len(units) == 1 else f"{text} each"))
+    return rows
+
+
+def size(nbytes: int) -> str:
+    """Bytes for people, in binary units."""
+    value = float(nbytes)
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
