@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from engine.decoding.records import Phase
+
 
 @dataclass(frozen=True, slots=True)
 class RoundCosts:
@@ -39,3 +41,17 @@ class CostMeter:
         """All laps so far."""
         total, waited = self._reads()
         return RoundCosts(self._seconds["draft"], self._seconds["verify"], waited - self._waited, total - self._bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundOutcome:
+    """What a round taught a draft-length policy."""
+
+    phase: Phase
+    drafted: int
+    """Tokens proposed, and so rows verified less one."""
+    tested: int
+    """Of these, judged. A stop inside an accepted run is no refusal: then tested and accepted are equal."""
+    accepted: int
+    draft_s: float
+    verify_s: float

@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from engine.cancel import CancelToken
-from engine.decoding.costs import CostMeter, RoundCosts
-from engine.decoding.draft_length import LengthPolicy, RoundOutcome, length_policy
+from engine.decoding.costs import CostMeter, RoundCosts, RoundOutcome
+from engine.decoding.draft_length import LengthPolicy, length_policy
 from engine.decoding.protocols import Detokeniser, Draft, Drafter, FloatArray, TargetModel
 from engine.decoding.randomness import Purpose
 from engine.decoding.records import DraftedToken, Phase, Round, Stats, StopReason

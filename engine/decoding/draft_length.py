@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from engine.decoding.cost_aware import CostAwareLength
+from engine.decoding.costs import RoundOutcome
 from engine.decoding.records import Phase
 from engine.options import MAX_DRAFT_TOKENS, DraftOptions
-
-
-@dataclass(frozen=True, slots=True)
-class RoundOutcome:
-    """What a round taught."""
-
-    phase: Phase
-    drafted: int
-    """Tokens proposed, and so rows verified less one."""
-    tested: int
-    """Of these, judged. A stop inside an accepted run is no refusal: then tested and accepted are equal."""
-    accepted: int
-    draft_s: float
-    verify_s: float
 
 
 class LengthPolicy(Protocol):

@@ -13,7 +13,8 @@ from engine.decoding.records import Source
 
 if TYPE_CHECKING:
     from engine.cancel import CancelToken
-    from engine.decoding.sampler import Distribution, Sampler
+    from engine.decoding.distribution import Distribution
+    from engine.decoding.sampler import Sampler
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]

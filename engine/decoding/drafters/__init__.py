@@ -1,0 +1,1 @@
+"""Drafters: what guesses the tokens to come."""

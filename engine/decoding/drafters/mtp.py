@@ -83,6 +83,10 @@ class MtpDrafter:
 
     def propose(self, next_token: int, limit: int, sampler: Sampler) -> Draft:
         """See `Drafter.propose`. One pass over what waits, then one a further token."""
+        return self.propose_after((), next_token, limit, sampler)
+
+    def propose_after(self, prefix: Sequence[int], next_token: int, limit: int, sampler: Sampler) -> Draft:
+        """Up to `limit` tokens to follow `next_token` and `prefix`, which is somebody else's draft."""
         if limit <= 0:
             return Draft((), (), ())
         if self._hidden is None:
@@ -91,7 +95,7 @@ class MtpDrafter:
         try:
             out = self._first_output(next_token)
             base = self._mtp.position
-            return self._recurse(out, limit, sampler)
+            return self._recurse(out, list(prefix), limit, sampler)
         finally:
             if base is not None:
                 self._mtp.truncate(base)
@@ -151,7 +155,9 @@ class MtpDrafter:
 
     # ---- the proposal
 
-    def _recurse(self, out: FloatArray, limit: int, sampler: Sampler) -> Draft:
+    def _recurse(self, out: FloatArray, prefix: list[int], limit: int, sampler: Sampler) -> Draft:
+        for token in prefix:
+            out = self._mtp.forward(out, [token])
         tokens: list[int] = []
         rows: list[Row] = []
         note = ""
@@ -159,7 +165,7 @@ class MtpDrafter:
             if tokens:
                 out = self._mtp.forward(out, tokens[-1:])
             try:
-                row = self._row(out, tokens, sampler)
+                row = self._row(out, prefix + tokens, sampler)
             except NumericsError:
                 note = "The draft layer gave numbers that are not finite; drafting stopped there."
                 break
@@ -167,7 +173,7 @@ class MtpDrafter:
             tokens.append(row.draw(Purpose.DRAFT))
             if tokens[-1] in self._end_tokens:
                 break
-        return describe(tokens, rows, sampler, note)
+        return _draft(tokens, rows, len(prefix) + max(1, len(tokens)), note, sampler.greedy)
 
     def _row(self, out: FloatArray, ahead: Sequence[int], sampler: Sampler) -> Row:
         logits = self._mtp.logits(out)[0]
@@ -176,16 +182,16 @@ class MtpDrafter:
         return sampler.row(logits, ahead, self._head_ids)
 
 
-def describe(tokens: Sequence[int], rows: Sequence[Row], sampler: Sampler, note: str = "") -> Draft:
-    """The draft of `tokens`, each drawn from its row; one pass a row."""
-    distributions: list[Distribution | None] = [None if sampler.greedy else row.distribution for row in rows]
+def _draft(tokens: Sequence[int], rows: Sequence[Row], passes: int, note: str, greedy: bool) -> Draft:
+    """The draft of `tokens`, each drawn from its row."""
+    distributions: list[Distribution | None] = [None if greedy else row.distribution for row in rows]
     sources: list[Source] = ["mtp"] * len(tokens)
     return Draft(
         tokens=tuple(tokens),
         sources=tuple(sources),
         distributions=tuple(distributions),
         note=note,
-        passes=len(rows),
+        passes=passes,
         probabilities=tuple(row.probability(token) for row, token in zip(rows, tokens, strict=True)),
         alternatives=tuple(row.alternatives() for row in rows),
     )

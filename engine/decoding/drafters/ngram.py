@@ -38,20 +38,22 @@ class NgramDrafter:
 
     def propose(self, next_token: int, limit: int, sampler: Sampler | None = None) -> Draft:  # noqa: ARG002
         """See `Drafter.propose`."""
-        tokens, _ = self.look_up(next_token, limit)
+        tokens, _, _ = self.look_up(next_token, limit)
         return certain(tokens, note="" if tokens or limit <= 0 else "0 drafts: this text has not occurred before.")
 
-    def look_up(self, next_token: int, limit: int) -> tuple[list[int], int]:
-        """(what may follow `next_token`, length of the suffix that was found; 0 if none was)."""
+    def look_up(self, next_token: int, limit: int) -> tuple[list[int], int, int]:
+        """(what may follow `next_token`, length of the suffix that was found, how many tokens of the answer stood in
+        the text); empty and zeros if nothing was found."""
         if limit <= 0:
-            return [], 0
+            return [], 0, 0
         self._index.append(next_token)
         try:
             match = self._index.longest_match()
             if match is None:
-                return [], 0
-            position, length = match
-            return self._following(position, limit), length
+                return [], 0, 0
+            position, matched = match
+            draft = self._following(position, limit)
+            return draft, matched, min(len(draft), len(self._index) - position)
         finally:
             self._index.truncate(len(self._index) - 1)
 
