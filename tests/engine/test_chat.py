@@ -69,15 +69,15 @@ def test_the_demo_answers_with_more_than_one_and_a_half_tokens_a_round(demo: eng
 def test_rounds_are_those_of_the_reference(tiny_dense: engine.Model, prompt: str) -> None:
     """Drafts and number accepted, round by round, as an independent implementation has them (k = 3)."""
     gold = json.loads((DATA / "tiny-dense" / "goldens.json").read_text())["prompts"][prompt]
-    options = GenerateOptions(max_new_tokens=48, ignore_eos=True, draft=DraftOptions(tokens=3))
+    options = GenerateOptions(max_new_tokens=60, ignore_eos=True, draft=DraftOptions(tokens=3))  # past the reference's end
     records = list(tiny_dense.new_session().complete(gold["ids"], options))
-    assert list(finish(records).tokens) == gold["greedy"]
+    assert list(finish(records).tokens)[:48] == gold["greedy"]
     rounds = [r for r in records if isinstance(r, Round) and r.drafts]
-    for ours, theirs in zip(rounds[:-1], gold["spec_rounds"], strict=False):
+    assert len(rounds) > len(gold["spec_rounds"])
+    for ours, theirs in zip(rounds, gold["spec_rounds"], strict=False):
         assert [d.token for d in ours.drafts] == theirs["draft"]
         assert sum(d.verdict == "accepted" for d in ours.drafts) == theirs["accepted"]
         assert [c.token for c in ours.committed] == theirs["new_tokens"]
-    assert len(rounds) == len(gold["spec_rounds"])
 
 
 def test_several_turns_equal_a_fresh_session(demo: engine.Model) -> None:
