@@ -25,6 +25,7 @@ CHUNK = 4 * 1024 * 1024
 """Bytes per read: large enough for full disk speed, small enough to stop between two within a fraction of a second."""
 _POLL = 0.1  # seconds between looks at the cancel token
 _STALL_AFTER = 2.0  # seconds without a byte before a person is told
+_REPORT_EVERY = 1.0  # seconds
 
 
 class Priority(IntEnum):
@@ -174,7 +175,7 @@ class Reader:
                 now = time.perf_counter()
                 if self.bytes_read != seen:
                     seen, last_byte = self.bytes_read, now
-                elif now - last_byte > _STALL_AFTER and now - last_report > 1.0:
+                elif now - last_byte > _STALL_AFTER and now - last_report > _REPORT_EVERY:
                     last_report = now
                     self._report_stall(what, now - last_byte)
         finally:
