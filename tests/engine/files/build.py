@@ -1,4 +1,4 @@
-"""Small checkpoints, made byte by byte so that tests can also make broken ones. Data is zeros; only headers matter here.
+"""Small checkpoints, made byte by byte so that tests can make broken ones too. Data is zeros: only headers matter.
 
 The tensor lists are written down from the published layouts, independently of what the engine expects.
 """

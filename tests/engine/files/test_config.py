@@ -173,7 +173,7 @@ def test_a_config_that_is_no_json(tmp_path: Path, text: str) -> None:
 def test_a_config_larger_than_plausible(tmp_path: Path) -> None:
     with (tmp_path / "config.json").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(CheckpointError, match="config.json has 1,099,511,627,776 bytes"):
+    with pytest.raises(CheckpointError, match=r"config\.json has 1,099,511,627,776 bytes"):
         open_checkpoint(tmp_path)
 
 

@@ -163,7 +163,7 @@ def test_a_file_cut_inside_its_header(tmp_path: Path) -> None:
     path = write_gguf(tmp_path / "x.gguf", {"general.name": "x" * 500}, {})
     for size in (0, 3, 23, 24, 60, 300):
         path.write_bytes(path.read_bytes()[:size]) if size else path.write_bytes(b"")
-        with pytest.raises(CheckpointError, match="x.gguf is (incomplete|damaged)"):
+        with pytest.raises(CheckpointError, match=r"x\.gguf is (incomplete|damaged)"):
             read(path)
         write_gguf(path, {"general.name": "x" * 500}, {})
 
