@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from numba import cfunc, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from engine.kernels.compiled import Task
 from engine.kernels.matmul.int8_dot import FACTOR, FACTORS, GROUP_SUMS, RECORD_BYTES, SUMS
 from engine.kernels.matmul.job import Field, load_field
 from engine.kernels.simd import (
@@ -40,7 +41,6 @@ from engine.kernels.simd import (
     to_float,
     vector,
 )
-from engine.kernels.team import TASK
 
 _ROUNDING = 12582912.0
 """1.5 · 2^23: added to a small number it leaves the nearest integer (ties to even) in the low bits"""
@@ -143,7 +143,7 @@ def prepared_bytes(preparation: str, cols: int) -> int:
 
 
 @intrinsic(prefer_literal=True)
-def _prepare_rows(_typing, job, first, end, preparation):  # type: ignore[no-untyped-def]
+def _prepare_rows(_typing, _job, _first, _end, preparation):  # type: ignore[no-untyped-def]
     """Prepare the rows first…end-1 of a job."""
     if not isinstance(preparation, types.Literal):
         return None
@@ -174,12 +174,10 @@ def _emit_rows(b: Builder, preparation: str, job: Value, first: Value, end: Valu
 
 
 @cache
-def preparation_address(preparation: str) -> int:
-    """Address of the compiled kernel (job, first row, end of rows); compiles it or loads it from the cache."""
+def preparation_task(preparation: str) -> Task:
+    """The task (job, first row, end of rows) of a preparation."""
 
-    @cfunc(TASK, cache=True)
     def prepare(job, first, end):  # type: ignore[no-untyped-def]
         _prepare_rows(job, first, end, preparation)
 
-    address: int = prepare.address
-    return address
+    return Task(prepare)

@@ -1,6 +1,7 @@
 """256 quantised weights while a kernel works on them: small integers in vector registers, with their factors.
 
-Every block format comes down to one of two forms, in which `quants` are four vectors <64 x i8> in the order of the columns:
+Every block format comes down to one of two forms, in which `quants` are four vectors <64 x i8> of
+consecutive columns:
 - small blocks (`SmallBlocks`): a float factor for every 32 or 16 columns;
 - super-blocks (`SuperBlock`): one float factor for all 256 columns and an integer one for every 16.
 The order of the roundings below is the one that ggml defines for its formats, so that the floats are equal to the bit.

@@ -18,6 +18,8 @@ def check_arguments(matrices: Sequence[Matrix], x: Floats, outs: Sequence[Floats
     if len(matrices) != len(outs):
         raise ValueError(f"{len(matrices)} matrices have {len(outs)} outputs")
     _check_array("the input", x)
+    if not len(x):
+        raise ValueError("the input has no row")
     for matrix, out in zip(matrices, outs, strict=True):
         _check_array("the output", out)
         if x.shape[1] != matrix.cols:
@@ -39,8 +41,14 @@ def check_matrix(matrix: Matrix) -> None:
         raise ValueError(
             f"a {matrix.format} matrix of {matrix.rows} × {matrix.cols} has {expected} bytes, not {matrix.data.size}"
         )
+    if matrix.data.dtype != np.uint8 or not matrix.data.flags.c_contiguous:
+        raise ValueError(f"the data of a matrix must be contiguous uint8, not {matrix.data.dtype}")
     if matrix.format == "F8_E4M3":
         blocks = -(-matrix.rows // 128), -(-matrix.cols // 128)
-        if matrix.scale is None or matrix.scale.shape != blocks:
-            found = None if matrix.scale is None else matrix.scale.shape
-            raise ValueError(f"an F8_E4M3 matrix of {matrix.rows} × {matrix.cols} needs scales {blocks}, not {found}")
+        scale = matrix.scale
+        if scale is None or scale.shape != blocks or scale.dtype != np.float32 or not scale.flags.c_contiguous:
+            found = "none" if scale is None else f"{scale.dtype} {scale.shape}"
+            raise ValueError(
+                f"the scales of an F8_E4M3 matrix of {matrix.rows} × {matrix.cols} must be float32 {blocks}, "
+                f"not {found}"
+            )

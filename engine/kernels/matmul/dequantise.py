@@ -6,10 +6,11 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from engine.kernels.compiled import Kernel, kernel
 from engine.kernels.formats import FORMATS, row_bytes
 from engine.kernels.matmul.checks import check_matrix
 from engine.kernels.matmul.decoder import Decoder
@@ -40,12 +41,12 @@ def dequantise_rows(matrix: Matrix, ids: npt.NDArray[np.int64], out: npt.NDArray
 
 
 @cache
-def row_decoder(format_name: str):  # type: ignore[no-untyped-def]
+def row_decoder(format_name: str) -> Kernel:
     """The compiled function (address of the data, row bytes, address of the scales, scales a row, ids, out)."""
     layout = FORMATS[format_name]
     block_bytes = layout.block_bytes
 
-    @njit("void(intp, intp, intp, intp, int64[::1], float32[:, ::1])", nogil=True, cache=True)
+    @kernel("void(intp, intp, intp, intp, int64[::1], float32[:, ::1])")
     def decode_rows(data, size, scale, scales, ids, out):  # type: ignore[no-untyped-def]
         for i in range(ids.size):
             factors = scale + ids[i] // 128 * scales * 4
@@ -56,7 +57,7 @@ def row_decoder(format_name: str):  # type: ignore[no-untyped-def]
 
 
 @intrinsic(prefer_literal=True)
-def decode_row(_typing, source, scale, target, blocks, format_name):  # type: ignore[no-untyped-def]
+def decode_row(_typing, _source, _scale, _target, _blocks, format_name):  # type: ignore[no-untyped-def]
     """Write `blocks` blocks of the format (a literal) at address `source` as float32 to address `target`."""
     if not isinstance(format_name, types.Literal):
         return None

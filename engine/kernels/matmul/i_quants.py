@@ -224,7 +224,7 @@ def iq4_xs(b: Builder, address: Value) -> SuperBlock:
     """d, 8 times two high bits of scales, 4 bytes of their low nibbles, 128 bytes of indices into IQ4_VALUES"""
     quants = []
     for j in range(4):
-        parts = []
+        parts: list[Value] = []
         for k in (2 * j, 2 * j + 1):
             parts += nibbles(b, load(b, offset(b, address, 8 + 16 * k), vector(I8, 16)))
         quants.append(lookup_bytes(b, IQ4_VALUES, concatenate(b, parts)))

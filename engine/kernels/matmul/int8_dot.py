@@ -51,10 +51,10 @@ def _quants(b: Builder, record: Value, j: int) -> Value:
     return load(b, offset(b, record, 64 * j), vector(I8, 64), 64)
 
 
-def _add_low(b: Builder, total: Value, low: Value, add: Callable[[Value, Value], Value]) -> Value:
-    """`total` <16 lanes> with add(first half, low) in place of its first half."""
-    first, second = split(b, total, 2)
-    return concatenate(b, [add(first, low), second])
+def _multiply_low(b: Builder, x: Value, y: Value, total: Value) -> Value:
+    """`total` <16 x float> + x · y in its first eight lanes."""
+    low, high = split(b, total, 2)
+    return concatenate(b, [fma(b, x, y, low), high])
 
 
 def small_blocks_dot(weight_bytes: int, read: Callable[[Builder, Value], SmallBlocks]) -> Dot:
@@ -73,14 +73,15 @@ def small_blocks_dot(weight_bytes: int, read: Callable[[Builder, Value], SmallBl
         if block.bias:
             minimum = b.fmul(block.factors, filled(F32, 8, -block.bias))
         totals = []
-        for total, record in zip(accumulators, activations, strict=True):
+        for accumulator, record in zip(accumulators, activations, strict=True):
+            total = accumulator
             scales = load(b, offset(b, record, FACTORS), vector(F32, 8), 32)
             for j in range(4):
                 scale = b.fmul(factors[j], shuffle(b, scales, [2 * j] * 8 + [2 * j + 1] * 8))
                 total = fma(b, to_float(b, products[j](_quants(b, record, j))), scale, total)
             if minimum is not None:
                 sums = load(b, offset(b, record, SUMS), vector(F32, 8), 32)
-                total = _add_low(b, total, sums, lambda low, s: fma(b, minimum, s, low))
+                total = _multiply_low(b, sums, minimum, total)
             totals.append(total)
         return totals
 
@@ -113,7 +114,7 @@ def super_block_dot(weight_bytes: int, read: Callable[[Builder, Value], SuperBlo
         magnitudes = [absolute(b, quants) if block.signed else quants for quants in block.quants]
         biased = b.mul(block.scales, filled(I16, 16, block.bias)) if block.bias else None
         totals = []
-        for total, record in zip(accumulators, activations, strict=True):
+        for accumulator, record in zip(accumulators, activations, strict=True):
             sums = load(b, offset(b, record, GROUP_SUMS), vector(I16, 16), 32)
             factor = load(b, offset(b, record, FACTOR), F32, 4)
             integer = zero(vector(I32, LANES))
@@ -122,12 +123,13 @@ def super_block_dot(weight_bytes: int, read: Callable[[Builder, Value], SuperBlo
                 x = select_signed(b, block.quants[j], x) if block.signed else x
                 integer = b.add(integer, multiply_words(b, multiply_bytes(b, magnitudes[j], x), scales[j]))
             if biased is not None:
-                integer = _add_low(b, integer, multiply_words(b, sums, biased), b.sub)
-            total = fma(b, to_float(b, integer), splat(b, b.fmul(block.factor, factor), LANES), total)
+                low, high = split(b, integer, 2)
+                integer = concatenate(b, [b.sub(low, multiply_words(b, sums, biased)), high])
+            total = fma(b, to_float(b, integer), splat(b, b.fmul(block.factor, factor), LANES), accumulator)
             if block.minimums is not None:
                 less = splat(b, b.fneg(b.fmul(block.minimum_factor, factor)), 8)
                 minimum = to_float(b, multiply_words(b, sums, block.minimums))
-                total = _add_low(b, total, minimum, lambda low, m, less=less: fma(b, m, less, low))
+                total = _multiply_low(b, minimum, less, total)
             totals.append(total)
         return totals
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from numba import types
-from numba.extending import intrinsic
-
 from engine.kernels.simd import I64, Builder, Value, load, offset
 
 
@@ -41,13 +38,3 @@ JOB_FIELDS = 16
 def load_field(b: Builder, job: Value, field: Field) -> Value:
     """The value of `field` of the record at address `job`."""
     return load(b, offset(b, job, 8 * field), I64, 8)
-
-
-@intrinsic
-def read_field(_typing, job, field):  # type: ignore[no-untyped-def]
-    """The value of field number `field` of the record at address `job`."""
-
-    def generate(_context, builder, _signature, args):  # type: ignore[no-untyped-def]
-        return load(builder, builder.add(args[0], builder.mul(args[1], I64(8))), I64, 8)
-
-    return types.intp(types.intp, types.intp), generate

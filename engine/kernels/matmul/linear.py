@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from engine.kernels.context import ComputeContext
 from engine.kernels.formats import FORMATS, row_bytes
-from engine.kernels.matmul.activations import PREPARATIONS, preparation_address, prepared_bytes
+from engine.kernels.matmul.activations import PREPARATIONS, preparation_task, prepared_bytes
 from engine.kernels.matmul.checks import check_arguments
 from engine.kernels.matmul.dequantise import row_decoder
 from engine.kernels.matmul.dots import activations_of, dot_of, kernel_name
 from engine.kernels.matmul.job import JOB_FIELDS
-from engine.kernels.matmul.tasks import kernel_address, run_jobs
+from engine.kernels.matmul.tasks import DEALER, kernel_task, run_jobs
 from engine.kernels.matrix import Matrix
 
 Floats = npt.NDArray[np.float32]
@@ -69,7 +69,7 @@ def _layout(format_name: str, cols: int, float_activations: bool) -> _Layout:
     dot = dot_of(kernel)
     size = row_bytes(format_name, cols)
     return _Layout(
-        kernel_address(kernel), activations_of(kernel), size, -(-cols // dot.columns), size % dot.weight_bytes
+        kernel_task(kernel).address, activations_of(kernel), size, -(-cols // dot.columns), size % dot.weight_bytes
     )
 
 
@@ -95,7 +95,19 @@ def _prepare(context: ComputeContext, layouts: Sequence[_Layout], x: Floats) -> 
         if stride == 4 * K and start == source:
             continue
         prepared[name] = scratch + start, stride, T
-        sizes = [preparation_address(name), -(-T // chunk), chunk, T, source, 4 * K, 0, 0, scratch + start, stride, T]
+        sizes = [
+            preparation_task(name).address,
+            -(-T // chunk),
+            chunk,
+            T,
+            source,
+            4 * K,
+            0,
+            0,
+            scratch + start,
+            stride,
+            T,
+        ]
         jobs += [*sizes, *[0] * (JOB_FIELDS - len(sizes))]
     run_jobs(jobs, 1 if x.size < _SMALL_PREPARATION else context.threads)
     return prepared
@@ -135,11 +147,12 @@ def warm_up(context: ComputeContext, formats: set[str]) -> Iterator[str]:
     unknown = sorted(formats - FORMATS.keys())
     if unknown:
         raise ValueError(f"there are no weight formats {', '.join(unknown)}; known are {', '.join(FORMATS)}")
+    DEALER.compile()
     for name in sorted(formats):
         kernel = kernel_name(name, context.float_activations)
-        kernel_address(kernel)
+        kernel_task(kernel).compile()
         yield f"linear {kernel}"
-        preparation_address(activations_of(kernel))
+        preparation_task(activations_of(kernel)).compile()
         yield f"activations {activations_of(kernel)}"
-        row_decoder(name)
+        row_decoder(name).compile()
         yield f"dequantise {name}"

@@ -32,7 +32,7 @@ def _literal(value) -> bool:  # type: ignore[no-untyped-def]
 
 
 @intrinsic(prefer_literal=True)
-def multiply_rows(_typing, job, first, end, token, kernel, tokens, rows):  # type: ignore[no-untyped-def]
+def multiply_rows(_typing, _job, _first, _end, _token, kernel, tokens, rows):  # type: ignore[no-untyped-def]
     """Weight rows first…end-1 times activation rows token…token+tokens-1 of the job, with the arithmetic `kernel`.
 
     `kernel`, `tokens` and `rows` are literals; `rows` weight rows are walked together, far apart from one another,

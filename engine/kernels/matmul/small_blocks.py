@@ -44,7 +44,7 @@ def _unpacked(b: Builder, address: Value, distance: int) -> list[Value]:
     """Per block 16 bytes whose low nibbles are columns 0–15 and whose high ones are columns 16–31."""
     quants = []
     for j in range(0, 8, 2):
-        parts = []
+        parts: list[Value] = []
         for k in (j, j + 1):
             parts += nibbles(b, load(b, offset(b, address, distance * k), vector(I8, 16)))
         quants.append(concatenate(b, parts))

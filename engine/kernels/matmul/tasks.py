@@ -5,14 +5,12 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numba import cfunc, njit, types
-from numba.extending import intrinsic
 
+from engine.kernels.compiled import Task
 from engine.kernels.matmul.dots import dot_of
-from engine.kernels.matmul.job import JOB_FIELDS, Field, read_field
+from engine.kernels.matmul.job import JOB_FIELDS, Field
 from engine.kernels.matmul.row_dot import multiply_rows
-from engine.kernels.simd import I64
-from engine.kernels.team import TASK, call_task, run_team
+from engine.kernels.team import argument, call_task, run, take_number
 
 _KERNEL, _CHUNKS, _CHUNK_ROWS = int(Field.KERNEL), int(Field.CHUNKS), int(Field.CHUNK_ROWS)
 _ROWS, _COUNT = int(Field.ROWS), int(Field.COUNT)
@@ -22,21 +20,20 @@ _HEADER_BYTES = 2 * 8 * _COUNTER_FIELDS
 
 
 @cache
-def kernel_address(kernel: str) -> int:
-    """Address of the compiled kernel (job, first weight row, end of rows); compiles it or loads it from the cache.
+def kernel_task(kernel: str) -> Task:
+    """The task (job, first weight row, end of weight rows) of a kernel that `dots.kernel_name` names.
 
-    It goes through the activation rows in passes of 8, 4, 2 and 1, each of which gives a row the same bits.
+    It goes through the activation rows in passes of 8 (where registers allow it), 4, 2 and 1, each of which gives a row
+    the same bits.
     """
-    address: int = (_wide_kernel if len(dot_of(kernel).streams) > 3 else _narrow_kernel)(kernel).address
-    return address
+    return Task(_with_passes_of_8(kernel) if len(dot_of(kernel).streams) > 3 else _with_passes_of_4(kernel))
 
 
-def _narrow_kernel(kernel: str):  # type: ignore[no-untyped-def]
+def _with_passes_of_4(kernel: str):  # type: ignore[no-untyped-def]
     r4, r2, r1 = (rows for _, rows in dot_of(kernel).streams)
 
-    @cfunc(TASK, cache=True)
-    def run(job, first, end):  # type: ignore[no-untyped-def]
-        count = read_field(job, _COUNT)
+    def product(job, first, end):  # type: ignore[no-untyped-def]
+        count = argument(job, _COUNT)
         token = 0
         while count - token >= 4:
             multiply_rows(job, first, end, token, kernel, 4, r4)
@@ -47,15 +44,14 @@ def _narrow_kernel(kernel: str):  # type: ignore[no-untyped-def]
         if count > token:
             multiply_rows(job, first, end, token, kernel, 1, r1)
 
-    return run
+    return product
 
 
-def _wide_kernel(kernel: str):  # type: ignore[no-untyped-def]
+def _with_passes_of_8(kernel: str):  # type: ignore[no-untyped-def]
     r8, r4, r2, r1 = (rows for _, rows in dot_of(kernel).streams)
 
-    @cfunc(TASK, cache=True)
-    def run(job, first, end):  # type: ignore[no-untyped-def]
-        count = read_field(job, _COUNT)
+    def product(job, first, end):  # type: ignore[no-untyped-def]
+        count = argument(job, _COUNT)
         token = 0
         while count - token >= 8:
             multiply_rows(job, first, end, token, kernel, 8, r8)
@@ -69,55 +65,35 @@ def _wide_kernel(kernel: str):  # type: ignore[no-untyped-def]
         if count > token:
             multiply_rows(job, first, end, token, kernel, 1, r1)
 
-    return run
+    return product
 
 
-@intrinsic
-def _next_chunk(_typing, counter):  # type: ignore[no-untyped-def]
-    """The number at address `counter`, which is raised by one for the next who asks."""
-
-    def generate(_context, builder, _signature, args):  # type: ignore[no-untyped-def]
-        pointer = builder.inttoptr(args[0], I64.as_pointer())
-        return builder.atomic_rmw("add", pointer, I64(1), "monotonic")
-
-    return types.intp(types.intp), generate
-
-
-@cache
-def _dealer_address() -> int:
-    @cfunc(TASK, cache=True)
-    def deal(plan, _index, _tasks):  # type: ignore[no-untyped-def]
-        jobs = read_field(plan, _COUNTER_FIELDS)
-        while True:
-            chunk = _next_chunk(plan)
-            job = plan + _HEADER_BYTES
-            left = jobs
-            while left > 0 and chunk >= read_field(job, _CHUNKS):
-                chunk -= read_field(job, _CHUNKS)
-                job += _JOB_BYTES
-                left -= 1
-            if left == 0:
-                return
-            rows = read_field(job, _CHUNK_ROWS)
-            first = chunk * rows
-            call_task(read_field(job, _KERNEL), job, first, min(first + rows, read_field(job, _ROWS)))
-
-    address: int = deal.address
-    return address
+def _deal(plan, _index, _tasks):  # type: ignore[no-untyped-def]
+    jobs = argument(plan, _COUNTER_FIELDS)
+    while True:
+        chunk = take_number(plan)
+        job = plan + _HEADER_BYTES
+        left = jobs
+        while left > 0 and chunk >= argument(job, _CHUNKS):
+            chunk -= argument(job, _CHUNKS)
+            job += _JOB_BYTES
+            left -= 1
+        if left == 0:
+            return
+        rows = argument(job, _CHUNK_ROWS)
+        first = chunk * rows
+        call_task(argument(job, _KERNEL), job, first, min(first + rows, argument(job, _ROWS)))
 
 
-@njit("void(int64[::1], intp, intp)", nogil=True, cache=True)
-def _run_plan(plan, dealer, threads):  # type: ignore[no-untyped-def]
-    if threads == 1:
-        call_task(dealer, plan.ctypes.data, 0, 1)
-    else:
-        run_team(dealer, plan.ctypes.data, threads)
+DEALER = Task(_deal)
+"""Takes chunks of rows, of one job after the other, from a counter that all threads share."""
 
 
 def run_jobs(jobs: list[int], threads: int) -> None:
     """Work through jobs, `JOB_FIELDS` numbers each, on `threads` threads.
 
-    Threads take chunks of rows from a common counter, so that one that is held up holds up no other.
+    Chunks come from a common counter, so that a thread that is held up holds up no other.
     """
-    plan = np.array([0] * _COUNTER_FIELDS + [len(jobs) // JOB_FIELDS] + [0] * (_COUNTER_FIELDS - 1) + jobs, np.int64)
-    _run_plan(plan, _dealer_address(), threads)
+    header = [0] * (2 * _COUNTER_FIELDS)
+    header[_COUNTER_FIELDS] = len(jobs) // JOB_FIELDS
+    run(DEALER, np.array(header + jobs, np.int64), threads)
