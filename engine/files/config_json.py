@@ -89,7 +89,7 @@ def config_from_json(root: Mapping[str, Any], generation: Mapping[str, Any] | No
         linear_v_dim=reader.whole("linear_value_head_dim"),
         conv_kernel=reader.whole("linear_conv_kernel_dim", 4),
         context=reader.whole("max_position_embeddings"),
-        tied=any([_Reader(table).flag("tie_word_embeddings", False) for table in (root, text)]),
+        tied=True in tie_flags(root),
         mtp_layers=reader.whole("mtp_num_hidden_layers", 0),
         mtp_dedicated_embeddings=reader.flag("mtp_use_dedicated_embeddings", False),
         experts=reader.whole("num_experts") if moe else 0,
@@ -102,6 +102,14 @@ def config_from_json(root: Mapping[str, Any], generation: Mapping[str, Any] | No
     )
     config.check(WHERE)
     return config
+
+
+def tie_flags(root: Mapping[str, Any]) -> set[bool]:
+    """What is said about the head being the embedding: at the root, in text_config, in both, or nowhere."""
+    text = root.get("text_config", {})
+    return {
+        _Reader(table).flag("tie_word_embeddings", False) for table in (root, text) if "tie_word_embeddings" in table
+    }
 
 
 def _architecture(root: Mapping[str, Any]) -> Literal["qwen3_5", "qwen3_5_moe"]:

@@ -11,7 +11,7 @@ from engine.errors import CheckpointError, UnsupportedError
 from engine.files.bounded import read_json_object
 from engine.files.checkpoint import Checkpoint
 from engine.files.config import ModelConfig
-from engine.files.config_json import config_from_json
+from engine.files.config_json import config_from_json, tie_flags
 from engine.files.conventions import Conventions, safetensors_conventions
 from engine.files.expected import check_model
 from engine.files.findings import Findings, listed
@@ -91,10 +91,8 @@ def _assemble(
 
 
 def _tied(root: Mapping[str, Any], config: ModelConfig, has_head: bool, notes: list[str]) -> bool:
-    """Is the embedding the head? The flag is at the root, in text_config, or both; if both differ, the file decides."""
-    text = root.get("text_config", {})
-    flags = {table["tie_word_embeddings"] for table in (root, text) if table.get("tie_word_embeddings") is not None}
-    if len(flags) == 2:
+    """Is the embedding the head? If the root and text_config disagree, the file decides."""
+    if len(tie_flags(root)) == 2:
         return not has_head
     if config.tied and has_head:
         notes.append("config.json ties the head to the embedding: lm_head.weight in the file is not used.")

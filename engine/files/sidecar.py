@@ -65,19 +65,23 @@ def open_sidecar(path: str | Path, config: ModelConfig) -> Sidecar:
     Raises SidecarError if it is damaged or made for another model.
     """
     path = Path(path)
-    findings = Findings()
     try:
-        tensors, conventions, files = _gather(path, config, findings)
-        _check_fits(path, tensors, config)
-        _check_shapes(path, tensors, config, findings)
+        return _open(path, config)
     except SidecarError:
         raise
     except CheckpointError as error:
         raise SidecarError(str(error)) from error
     except OSError as error:
         raise SidecarError(f"{path} cannot be opened: {error.strerror or error}.") from error
+
+
+def _open(path: Path, config: ModelConfig) -> Sidecar:
+    findings = Findings()
+    tensors, conventions, files = _gather(path, config, findings)
+    _check_fits(path, tensors, config)
+    _check_shapes(path, tensors, config, findings)
     findings.raise_if_any(SidecarError)
-    draft_ids = _draft_ids(tensors, config, offsets_allowed=not is_gguf(path))
+    draft_ids = _draft_ids(tensors, config, offsets_allowed=conventions != GGUF)
     return Sidecar(path, tensors, conventions, draft_ids, files, config, _note(tensors, config))
 
 
