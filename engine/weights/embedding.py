@@ -68,7 +68,7 @@ class EmbeddingTable:
 
     def _read(self, ids: npt.NDArray[np.int64], cancel: CancelToken | None) -> ByteArray:
         """New raw bytes of the rows, one after the other, in the order of `ids`."""
-        layout = lay_out(self.ranges(ids))
+        layout = lay_out(self.ranges(ids), gap=0)
         if self._scratch is None:
             self._scratch = aligned_buffer(scratch_bytes(self._spec))
         with self._reader.lock:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 BLOCK = 4096
 """Bytes; a multiple of the logical block of every disk in use."""
-_BRIDGED_GAP = 16 * 1024
-"""Two ranges this close are read in one go: skipping fewer bytes costs more than reading them."""
+BRIDGED_GAP = 16 * 1024
+"""Ranges of a unit this close are read in one go: skipping so few bytes costs more than reading them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +58,18 @@ def round_up(nbytes: int) -> int:
     return -(-nbytes // BLOCK) * BLOCK
 
 
-def lay_out(ranges: Sequence[ByteRange]) -> Layout:
-    """Extents that cover `ranges`, and the place of each range in the buffer that they fill."""
+def lay_out(ranges: Sequence[ByteRange], gap: int = BRIDGED_GAP) -> Layout:
+    """Extents that cover `ranges`, and the place of each range in the buffer that they fill.
+
+    Ranges up to `gap` bytes apart share an extent; with 0, only those that share a block.
+    """
     order = sorted(range(len(ranges)), key=lambda i: (str(ranges[i].file), ranges[i].offset))
     groups: list[list[int]] = []
     end = 0
     for i in order:
         current = ranges[i]
-        near = groups and ranges[groups[-1][0]].file == current.file and current.offset <= end + _BRIDGED_GAP
-        if near:
+        near = current.offset <= end + gap or current.offset // BLOCK * BLOCK < round_up(end)
+        if groups and near and ranges[groups[-1][0]].file == current.file:
             groups[-1].append(i)
             end = max(end, current.end)
         else:

@@ -137,7 +137,12 @@ class Reader:
         priority: Priority,
         finished: Callable[[Request], None] | None = None,
     ) -> Request:
-        """Start reading `layout` into `buffer` (locked). `finished` is called by an I/O thread, locked."""
+        """Start reading `layout` into `buffer` (locked). `finished` is called by an I/O thread, locked.
+
+        Raises ValueError if the buffer is too small.
+        """
+        if len(buffer) < layout.nbytes:
+            raise ValueError(f"{what} needs a buffer of {layout.nbytes} bytes, not {len(buffer)}.")
         request = Request(what, layout, buffer, priority)
         request.finished = finished
         self._queues[priority].append(request)

@@ -11,7 +11,7 @@ from engine.weights.embedding import scratch_bytes
 from engine.weights.expert_cache import Parts, slot_bytes
 from engine.weights.ranges import ByteRange, Layout, lay_out
 from engine.weights.roles import VECTOR_ROLES, Role, role_of
-from engine.weights.units import EMBEDDING, MTP_EMBEDDING, Unit, build_units, tensors_in_use
+from engine.weights.units import EMBEDDING, MTP_EMBEDDING, Unit, build_units, execution_order, tensors_in_use
 
 if TYPE_CHECKING:
     from engine.files.checkpoint import Checkpoint
@@ -25,6 +25,8 @@ class Placement:
     """Everything about a checkpoint's weights that follows from its headers."""
 
     units: tuple[Unit, ...]
+    order: tuple[str, ...]
+    """Units as one round is expected to use them."""
     specs: Mapping[str, TensorSpec]
     """Tensors in use by plain canonical name."""
     layouts: Mapping[str, Layout]
@@ -63,6 +65,7 @@ def place(checkpoint: Checkpoint, sidecar: Sidecar | None, draft_tokens: int) ->
     tables = [n for n in (EMBEDDING, MTP_EMBEDDING) if n in specs and not (tied and n == EMBEDDING)]
     return Placement(
         units,
+        execution_order(units, draft_tokens),
         specs,
         layouts,
         parts,

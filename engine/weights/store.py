@@ -106,12 +106,11 @@ class WeightStore:
 
     def _open(self, allocation: Allocation, resident: Resident) -> None:
         """Start the I/O threads, with nothing to do yet."""
-        names = [unit.name for unit in self.units]
-        last_layer = [name for name in names if name.startswith("layers.")][-1]
+        last_layer = [unit.name for unit in self.units if unit.name.startswith("layers.")][-1]
         reading = self._reading
         self.allocation = allocation
         self._resident = resident
-        self._order = ExecutionOrder(names, last_layer)
+        self._order = ExecutionOrder(self._placement.order, last_layer)
         self._reader = Reader(
             reading.files, direct=not allocation.complete, threads=reading.threads, on_stall=reading.on_stall
         )

@@ -127,6 +127,16 @@ def build_units(checkpoint: Checkpoint, sidecar: Sidecar | None = None, *, draft
     return tuple(units)
 
 
+def execution_order(units: Iterable[Unit], draft_tokens: int) -> tuple[str, ...]:
+    """Units as one round uses them: the verification pass, then as many drafting steps as there are draft tokens."""
+    names = [unit.name for unit in units]
+    verification = [name for name in names if name not in ("mtp", "draft_head")]
+    if "mtp" not in names:
+        return tuple(verification)
+    step = ["mtp", "draft_head" if "draft_head" in names else "head"]
+    return (*verification, *(step * max(1, draft_tokens)))
+
+
 def _unit_of(name: str) -> tuple[str, str]:
     """(unit, name inside it) of a matrix or an expert; ("", "") for everything else."""
     if role_of(name) not in (Role.MATRIX, Role.EXPERT):

@@ -14,7 +14,7 @@ from engine.errors import CheckpointError
 from engine.files.checkpoint import Checkpoint
 from engine.files.tensor_spec import BLOCKS, TensorSpec, stored_bytes
 from engine.weights.roles import Role, role_of
-from engine.weights.units import Unit, build_units, tensors_in_use
+from engine.weights.units import Unit, build_units, execution_order, tensors_in_use
 
 
 def spec(name: str, shape: tuple[int, ...], format_name: str = "BF16", offset: int = 0) -> TensorSpec:
@@ -135,6 +135,14 @@ def test_a_missing_head_is_named() -> None:
     del checkpoint.tensors["embed_tokens.weight"]
     with pytest.raises(CheckpointError, match=r"lm_head\.weight"):
         build_units(checkpoint)
+
+
+def test_a_round_is_a_verification_pass_and_the_drafting_steps(dense: Checkpoint) -> None:
+    trunk = [*(f"layers.{i}" for i in range(8)), "head"]
+    assert execution_order(build_units(dense), 2) == (*trunk, "mtp", "head", "mtp", "head")
+    drafting = [spec("mtp.fc.weight", (4, 8)), spec("mtp.lm_head.weight", (5, 4))]
+    assert execution_order(build_units(model([LAYER, *drafting])), 1) == ("layers.0", "head", "mtp", "draft_head")
+    assert execution_order(build_units(model([LAYER])), 3) == ("layers.0", "head")
 
 
 def test_formats_of_this_file_are_real() -> None:
