@@ -1,7 +1,7 @@
 """N-gram speculation in its plain form, for any model that can be called as a function.
 
-Greedy, over the prompt alone, first occurrence: the simplest thing that is right. `engine.decoding.drafters.ngram` is what
-the program itself uses; it also searches the reply, and is fast.
+Greedy, over the prompt alone, first occurrence: the simplest thing that is right. `engine.decoding.drafters.ngram` is
+what the program itself uses; it also searches the reply, and is fast.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class NgramSpeculator:
     def speculate(self, recent: Sequence[int]) -> list[int]:
         """Up to `max_draft` tokens that may follow `recent`, the latest tokens; empty if nothing matches.
 
-        The longest suffix of `recent` counts, from `max_ngram` tokens down to 2, at its first occurrence in the prompt. A
-        match at the prompt's very end has nothing to offer, and falls to a later occurrence or a shorter suffix.
+        The longest suffix of `recent` counts, from `max_ngram` tokens down to 2, at its first occurrence in the prompt.
+        A match at the prompt's very end has nothing to offer, and falls to a shorter suffix.
         """
         for n in range(min(self.config.max_ngram, len(recent)), SHORTEST - 1, -1):
             suffix = list(recent[len(recent) - n :])
@@ -64,8 +64,8 @@ class NgramSpeculator:
 def verify_draft(draft: Sequence[int], logits: Logits) -> tuple[list[int], int]:
     """(the accepted prefix of `draft`, the model's own token after it).
 
-    `logits` [len(draft) + 1, V]: row i is what the model says after the first i drafts. Every draft is verified, the first
-    one too, and a fully accepted draft is followed by a bonus token.
+    `logits` [len(draft) + 1, V]: row i is what the model says after the first i drafts. Every draft is verified, the
+    first one too, and a fully accepted draft is followed by a bonus token.
 
     Raises:
         OptionError: not enough rows.

@@ -50,7 +50,7 @@ def verify(draft: Draft, logits: FloatArray, sampler: Sampler, end_tokens: Conta
     uniforms: list[float | None] = []
     for i, (token, q) in enumerate(zip(draft.tokens, draft.distributions, strict=True)):
         row = sampler.row(logits[i], ahead=draft.tokens[:i])
-        accepted, chance, replacement = _judge(row, token, q, sampler.greedy)
+        accepted, chance, replacement = judge(row, token, q, sampler.greedy)
         judged.append(_said(row, token))
         uniforms.append(chance)
         if not accepted:
@@ -67,7 +67,7 @@ def accepts(p: float, q: float, chance: float) -> bool:
     return p > 0 and (p >= q or chance < p / q)
 
 
-def _judge(row: Row, token: int, q: Distribution | None, greedy: bool) -> tuple[bool, float | None, int]:
+def judge(row: Row, token: int, q: Distribution | None, greedy: bool) -> tuple[bool, float | None, int]:
     """(accepted, the random number that decided, what the model says if not)."""
     if greedy:
         return token == row.best, None, row.best
