@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QCheckBox,
-    QDockWidget,
     QHBoxLayout,
     QMainWindow,
     QSizePolicy,
     QStackedWidget,
+    QToolBar,
     QVBoxLayout,
     QWidget,
 )
@@ -25,27 +23,26 @@ from app.chat.composer import Composer
 from app.chat.controller import ChatController
 from app.chat.legend import Legend
 from app.chat.sampling_panel import SamplingPanel
+from app.chat.token_fonts import COLUMN_CHARACTERS
 from app.chat.transcript_model import TranscriptModel
 from app.chat.transcript_view import TranscriptView
 from app.chat.welcome import Welcome
+from app.docks import Docks
 from app.icons import ink_icons
 from app.inspector.panel import InspectorPanel
 from app.library.choice import classify, is_there
 from app.library.model_bar import ModelBar
+from app.memory import Memory
 from app.message_bar import MessageBar
-from app.settings import RecentModel, ReplyChoices, Settings, SettingsFile
+from app.settings import RecentModel, ReplyChoices, SettingsFile
 from app.status import StatusLine, Tally
 from app.style import Stylist
 from app.theme import GRID, Theme, ThemeMode
-from app.widgets import named
+from app.widgets import first_control, named
 from app.worker import EngineHandle
 from engine import Failed, Finished, GenerateOptions, ModelInfo, Record
 
-READING_WIDTH = 100 * GRID
-"""The composer grows no wider: long lines are hard to read."""
 CLOSE_PATIENCE_MS = 5000
-SAVE_DELAY_MS = 1000
-LAYOUT_VERSION = 1
 
 
 class MainWindow(QMainWindow):
@@ -59,19 +56,16 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         self.setMinimumSize(QSize(720, 480))
         self.engine = engine
-        self._file = file
         self._stylist = stylist
         self._demo = demo
         self._closing = False
-        self.settings: Settings = file.load()
+        self.memory = Memory(self, file)
         self.controller = ChatController(engine, self._reply_options, self)
         self._tally = Tally()
         self._make_parts()
         self.actions_by_name = make_actions(self, self._slots())
         self._arrange()
         self._connect()
-        self._saver = QTimer(self, singleShot=True, interval=SAVE_DELAY_MS)
-        self._saver.timeout.connect(self._save)
         self._restore()
         self._on_theme(stylist.theme)
         self._refresh()
@@ -87,8 +81,8 @@ class MainWindow(QMainWindow):
         self.refused.setToolTip("Show, struck through, what the drafter proposed and the model refused (Ctrl+H)")
         self.welcome = Welcome()
         self.composer = Composer()
-        self.panel = SamplingPanel(self.settings.reply)
-        self.inspector = InspectorPanel()
+        self.panel = SamplingPanel(self.memory.settings.reply)
+        self.inspector = InspectorPanel(theme)
         self.status = StatusLine()
 
     def _slots(self) -> dict[str, Callable[[], object]]:
@@ -103,8 +97,8 @@ class MainWindow(QMainWindow):
             "stop": self.stop,
             "write": lambda: self.composer.edit.setFocus(Qt.FocusReason.ShortcutFocusReason),
             "show_refused": self.refused.toggle,
-            "show_inspector": lambda: self._toggle(self.inspector_dock, "show_inspector"),
-            "show_settings": lambda: self._toggle(self.settings_dock, "show_settings"),
+            "show_inspector": lambda: self.docks.toggle("show_inspector"),
+            "show_settings": lambda: self.docks.toggle("show_settings"),
             "next_pane": self.focus_next_pane,
             "theme_system": lambda: self.set_theme_mode("system"),
             "theme_light": lambda: self.set_theme_mode("light"),
@@ -116,51 +110,55 @@ class MainWindow(QMainWindow):
     def _arrange(self) -> None:
         shown = ("new_chat", "regenerate", "show_inspector", "show_settings")
         self.model_bar.add_actions([self.actions_by_name[name] for name in shown])
+        top = named(QToolBar("Model"), "topBar")
+        top.setMovable(False)
+        top.addWidget(self.model_bar)
+        self.addToolBar(top)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.welcome)
+        self.pages.addWidget(self._chat_page())
+        middle = QWidget()
+        column = QVBoxLayout(middle)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for part, stretch in ((self.message_bar, 0), (self.pages, 1), (self._writing_area(), 0)):
+            column.addWidget(part, stretch)
+        self.setCentralWidget(middle)
+        panels = {"show_inspector": ("Inspector", self.inspector), "show_settings": ("Settings", self.panel)}
+        self.docks = Docks(self, panels)
+        self.docks.follow(self.actions_by_name)
+        self.statusBar().setSizeGripEnabled(False)
+        self.statusBar().addWidget(self.status, 1)
+
+    def _chat_page(self) -> QWidget:
+        """The transcript, and below it what its colours mean."""
         legend_row = QHBoxLayout()
         legend_row.setContentsMargins(2 * GRID, GRID, 2 * GRID, GRID)
         legend_row.setSpacing(2 * GRID)
         legend_row.addWidget(self.legend, 1)
         legend_row.addWidget(self.refused, 0, Qt.AlignmentFlag.AlignTop)
-        chat = named(QWidget(), "page")
-        chat.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        chat_column = QVBoxLayout(chat)
-        chat_column.setContentsMargins(0, 0, 0, 0)
-        chat_column.setSpacing(0)
-        chat_column.addWidget(self.view, 1)
-        chat_column.addLayout(legend_row)
-        self.pages = QStackedWidget()
-        self.pages.addWidget(self.welcome)
-        self.pages.addWidget(chat)
-        self.composer.setMaximumWidth(READING_WIDTH)
-        self.composer.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
-        writing = named(QWidget(), "page")
-        writing.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        writing_row = QHBoxLayout(writing)
-        writing_row.setContentsMargins(2 * GRID, 0, 2 * GRID, 2 * GRID)
-        writing_row.addStretch(1)
-        writing_row.addWidget(self.composer, 1000)
-        writing_row.addStretch(1)
-        middle = QWidget()
-        column = QVBoxLayout(middle)
+        page = named(QWidget(), "page")
+        page.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        for part, stretch in ((self.model_bar, 0), (self.message_bar, 0), (self.pages, 1), (writing, 0)):
-            column.addWidget(part, stretch)
-        self.setCentralWidget(middle)
-        self.inspector_dock = self._dock("Inspector", "inspectorDock", self.inspector)
-        self.settings_dock = self._dock("Settings", "settingsDock", self.panel)
-        self.settings_dock.hide()
-        self.resizeDocks([self.inspector_dock], [44 * GRID], Qt.Orientation.Horizontal)
-        self.statusBar().setSizeGripEnabled(False)
-        self.statusBar().addWidget(self.status, 1)
+        column.addWidget(self.view, 1)
+        column.addLayout(legend_row)
+        return page
 
-    def _dock(self, title: str, name: str, widget: QWidget) -> QDockWidget:
-        dock = named(QDockWidget(title, self), name)
-        dock.setWidget(widget)
-        dock.setAccessibleName(title)
-        self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
-        dock.visibilityChanged.connect(self._show_docks)
-        return dock
+    def _writing_area(self) -> QWidget:
+        """The composer, over the column in which the transcript is set."""
+        self.composer.setMaximumWidth(self.fontMetrics().horizontalAdvance("0") * COLUMN_CHARACTERS + 4 * GRID)
+        self.composer.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
+        area = named(QWidget(), "page")
+        area.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        row = QHBoxLayout(area)
+        row.setContentsMargins(2 * GRID, GRID, 2 * GRID, 2 * GRID)
+        row.addStretch(1)
+        row.addWidget(self.composer, 1000)
+        row.addStretch(1)
+        return area
 
     def _connect(self) -> None:
         chat = self.controller
@@ -187,22 +185,20 @@ class MainWindow(QMainWindow):
         self.composer.submitted.connect(self.send)
         self.composer.stop_requested.connect(self.stop)
         self.composer.take_back_requested.connect(chat.take_back)
-        self.composer.text_changed.connect(self._save_soon)
+        self.composer.text_changed.connect(self._keep_unsent)
         self.panel.changed.connect(self._on_choices)
         self.refused.toggled.connect(self._on_refused)
         self._stylist.changed.connect(self._on_theme)
         self.engine.closed.connect(self._finish_closing)
 
     def _restore(self) -> None:
+        settings = self.memory.settings
         self.resize(1280, 800)
-        if self.settings.geometry:
-            self.restoreGeometry(QByteArray.fromBase64(self.settings.geometry.encode()))
-        if self.settings.layout:
-            self.restoreState(QByteArray.fromBase64(self.settings.layout.encode()), LAYOUT_VERSION)
-        self.refused.setChecked(self.settings.show_refused)
-        self._on_refused(self.settings.show_refused)
-        self.composer.set_text(self.settings.unsent)
-        self.model_bar.show_recent(self.settings.recent)
+        self.memory.restore_window()
+        self.refused.setChecked(settings.show_refused)
+        self._on_refused(settings.show_refused)
+        self.composer.set_text(settings.unsent)
+        self.model_bar.show_recent(settings.recent)
         self.composer.edit.setFocus()
 
     # What a person can ask for
@@ -219,7 +215,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _open_last(self) -> None:
-        last = self.settings.recent[0]
+        last = self.memory.settings.recent[0]
         self.load(Path(last.path), Path(last.sidecar) if last.sidecar else None)
 
     @Slot(str)
@@ -236,9 +232,11 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def stop(self) -> None:
-        """Stop what runs; if nothing does, put the message away."""
+        """Stop what runs; if nothing does, put away the token's card, or else the message."""
         if self.controller.replying or self.controller.loading:
             self.controller.stop()
+        elif not self.view.card.isHidden():
+            self.view.unpin()
         else:
             self.message_bar.dismiss()
 
@@ -249,16 +247,12 @@ class MainWindow(QMainWindow):
         panes = [pane for pane in panes if pane.isVisible()]
         focus = self.focusWidget()
         here = next((i for i, p in enumerate(panes) if p is focus or (focus is not None and p.isAncestorOf(focus))), -1)
-        target: QWidget = panes[(here + 1) % len(panes)]
-        while target.focusPolicy() is Qt.FocusPolicy.NoFocus and (inner := target.nextInFocusChain()) is not target:
-            target = inner
-        target.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        first_control(panes[(here + 1) % len(panes)]).setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def set_theme_mode(self, mode: ThemeMode) -> None:
         """Choose light, dark or what the system wants."""
-        self.settings = replace(self.settings, theme=mode)
+        self.memory.change(theme=mode)
         self._stylist.set_mode(mode)
-        self._save_soon()
 
     # What the engine tells
 
@@ -292,9 +286,8 @@ class MainWindow(QMainWindow):
         self.model_bar.show_model(info)
         self.panel.show_model(info)
         if Path(info.path) != self._demo():
-            self.settings = self.settings.with_recent(RecentModel(info.path, info.sidecar or ""))
-            self.model_bar.show_recent(self.settings.recent)
-        self._save_soon()
+            self.memory.keep(self.memory.settings.with_recent(RecentModel(info.path, info.sidecar or "")))
+            self.model_bar.show_recent(self.memory.settings.recent)
 
     # What is shown
 
@@ -311,13 +304,13 @@ class MainWindow(QMainWindow):
         for name, why in (("regenerate", chat.why_not_regenerate()), ("add_sidecar", "" if chat.model else "-")):
             self.actions_by_name[name].setEnabled(not why)
         self.actions_by_name["new_chat"].setEnabled(not chat.empty)
-        self.actions_by_name["stop"].setText("&Stop" if chat.replying or chat.loading else "&Dismiss the message")
+        self.actions_by_name["stop"].setText("&Stop" if chat.replying or chat.loading else "&Dismiss card or message")
         self._show_tally()
 
     def _refresh_welcome(self) -> None:
         info, path = self.controller.model, self.controller.loading_path
         if info is None and path is None:
-            last = self.settings.recent[0] if self.settings.recent else None
+            last = self.memory.settings.recent[0] if self.memory.settings.recent else None
             self.welcome.offer_start(Path(last.path).name if last and is_there(last) else "")
         else:
             demo = (path or Path(info.path if info else "")) == self._demo()
@@ -351,15 +344,7 @@ class MainWindow(QMainWindow):
     def _on_refused(self, show: bool) -> None:
         self.view.show_refused = show
         self.actions_by_name["show_refused"].setChecked(show)
-        self._save_soon()
-
-    def _toggle(self, dock: QDockWidget, name: str) -> None:
-        dock.setVisible(self.actions_by_name[name].isChecked())
-
-    @Slot()
-    def _show_docks(self) -> None:
-        for dock, name in ((self.inspector_dock, "show_inspector"), (self.settings_dock, "show_settings")):
-            self.actions_by_name[name].setChecked(not dock.isHidden())
+        self.memory.change(show_refused=show)
 
     # What is remembered
 
@@ -369,25 +354,12 @@ class MainWindow(QMainWindow):
 
     @Slot(object)
     def _on_choices(self, choices: ReplyChoices) -> None:
-        self.settings = replace(self.settings, reply=choices)
+        self.memory.change(reply=choices)
         self._show_tally()
-        self._save_soon()
 
     @Slot()
-    def _save_soon(self) -> None:
-        self._saver.start()
-
-    @Slot()
-    def _save(self) -> None:
-        self.settings = replace(
-            self.settings,
-            geometry=bytes(self.saveGeometry().toBase64().data()).decode(),
-            layout=bytes(self.saveState(LAYOUT_VERSION).toBase64().data()).decode(),
-            show_refused=self.refused.isChecked(),
-            unsent=self.controller.queued or self.composer.text,
-        )
-        with suppress(OSError):  # a full disk must not keep anyone from going on or closing
-            self._file.save(self.settings)
+    def _keep_unsent(self) -> None:
+        self.memory.change(unsent=self.controller.queued or self.composer.text)
 
     # Files dropped on the window
 
@@ -414,14 +386,11 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop the engine first; if it has not ended after five seconds the window closes all the same."""
-        if self._closing and not self.engine.running:
-            event.accept()
-            return
         event.ignore()
         if not self._closing:
             self._closing = True
-            self._saver.stop()
-            self._save()
+            self._keep_unsent()
+            self.memory.save()
             self.status.activity.setText("Stopping…")
             self.setEnabled(False)
             QTimer.singleShot(CLOSE_PATIENCE_MS, self, self._finish_closing)

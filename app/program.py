@@ -52,7 +52,7 @@ def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> in
     if request.size:
         window.resize(QSize(*request.size))
     window.show()
-    first = request.model or (demo() if not window.settings.recent else None)
+    first = request.model or (demo() if not window.memory.settings.recent else None)
     if first is not None:
         QTimer.singleShot(0, window, lambda: window.load(first, request.sidecar))
     app.exec()

@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from PySide6.QtCore import QObject, QTemporaryDir, Signal, Slot
+from PySide6.QtCore import QDir, QObject, QTemporaryDir, Signal, Slot
 from PySide6.QtWidgets import QApplication
 
 from app.icons import inked
@@ -25,7 +25,7 @@ class Stylist(QObject):
     def __init__(self, app: QApplication, mode: ThemeMode = "system") -> None:
         super().__init__(app)
         self._app = app
-        self._icons = QTemporaryDir()
+        self._icons = QTemporaryDir(f"{QDir.tempPath()}/draftscope-XXXXXX")
         app.setStyle("fusion")
         font = app.font()
         font.setPointSizeF(max(font.pointSizeF(), SMALLEST_BODY))
@@ -57,14 +57,15 @@ class Stylist(QObject):
         names = {f.name: str(getattr(theme, f.name)) for f in fields(theme)}
         names["accent_hover"] = mix(theme.accent, theme.text, 0.82)
         names["scroll"] = mix(theme.border_strong, theme.surface, 0.45)
-        for size, share in {"hero": 1.9, "title": 1.3, "body": 1.0, "caption": 0.9}.items():
+        for size, share in {"hero": 1.9, "title": 1.3, "lead": 1.1, "body": 1.0, "caption": 0.9}.items():
             names[size] = f"{self._body * share:.1f}pt"
         for key, (name, colour) in {
             "check": ("check", theme.accent),
             "check_on": ("check", theme.on_accent),
             "chevron": ("chevron", theme.muted),
-            "close": ("close", theme.muted),
-            "float": ("float", theme.muted),
+            "chevron_up": ("chevron-up", theme.muted),
+            "chevron_faint": ("chevron", theme.border),
+            "chevron_up_faint": ("chevron-up", theme.border),
         }.items():
             names[key] = self._icon_file(key, name, colour)
         return Template(files("resources").joinpath("styles", "draftscope.qss").read_text("utf-8")).substitute(names)

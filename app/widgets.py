@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeVar
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 
 from app.icons import put_icon
@@ -57,3 +57,15 @@ def restyle(widget: QWidget) -> None:
     """Have the style sheet look again at the widget's properties."""
     widget.style().unpolish(widget)
     widget.style().polish(widget)
+
+
+def first_control(pane: QWidget) -> QWidget:
+    """The pane itself if it takes the focus, else the first control in it that does."""
+    if pane.focusPolicy() & Qt.FocusPolicy.TabFocus:
+        return pane
+    inner: QWidget | None = pane.nextInFocusChain()
+    while inner is not None and pane.isAncestorOf(inner):
+        if inner.focusPolicy() & Qt.FocusPolicy.TabFocus and inner.isVisible() and inner.isEnabled():
+            return inner
+        inner = inner.nextInFocusChain()
+    return pane

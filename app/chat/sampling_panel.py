@@ -75,15 +75,12 @@ class Group(QFrame):
 
 def _whole(low: int, high: int, special: str = "") -> QSpinBox:
     box = QSpinBox(minimum=low, maximum=high)
-    box.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
     box.setSpecialValueText(special)
     return box
 
 
 def _share(low: float, high: float, step: float) -> QDoubleSpinBox:
-    box = QDoubleSpinBox(minimum=low, maximum=high, singleStep=step, decimals=2)
-    box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
-    return box
+    return QDoubleSpinBox(minimum=low, maximum=high, singleStep=step, decimals=2)
 
 
 def _list(entries: tuple[tuple[object, str], ...]) -> QComboBox:

@@ -47,6 +47,7 @@ def model_info(path: Path, sidecar: Path | None = None, **changes: object) -> Mo
         "context": 4096,
         "mtp": "sidecar" if sidecar else "checkpoint",
         "draft_note": "",
+        "draft_head_rows": 4096,
         "threads": 2,
         "formats": ("BF16",),
         "recommended": SamplingOptions(),

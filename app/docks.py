@@ -1,0 +1,88 @@
+"""The panels beside the chat: each a dock that can be moved, detached, closed, and called up again by its action."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QTabWidget, QToolButton, QWidget
+
+from app.theme import GRID
+from app.widgets import label, named, tool
+
+RIGHT = Qt.DockWidgetArea.RightDockWidgetArea
+
+
+class DockTitle(QWidget):
+    """A panel's title line, with buttons of a size that can be hit."""
+
+    def __init__(self, dock: QDockWidget) -> None:
+        super().__init__(dock)
+        self.setObjectName("dockTitle")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        title = dock.windowTitle()
+        row = QHBoxLayout(self)
+        row.setContentsMargins(2 * GRID, GRID // 2, GRID, GRID // 2)
+        row.setSpacing(GRID // 2)
+        row.addWidget(label(title, "heading"))
+        row.addStretch(1)
+        row.addWidget(
+            tool("float", f"Detach {title.lower()}", lambda: dock.setFloating(not dock.isFloating()), role="muted")
+        )
+        row.addWidget(tool("close", f"Close {title.lower()}", dock.close, role="muted"))
+        for button in self.findChildren(QToolButton):
+            button.setFixedSize(3 * GRID, 3 * GRID)
+
+
+class Docks(QObject):
+    """Makes the docks as tabs of one place and keeps their actions checked while they can be seen."""
+
+    def __init__(self, window: QMainWindow, panels: Mapping[str, tuple[str, QWidget]]) -> None:
+        """`panels`: name of the show action → title and widget. Only the first is open until a layout is restored."""
+        super().__init__(window)
+        self._actions: dict[str, QAction] = {}
+        self._in_sight: set[str] = set()
+        window.setTabPosition(RIGHT, QTabWidget.TabPosition.North)
+        window.setDockOptions(QMainWindow.DockOption.AllowTabbedDocks | QMainWindow.DockOption.AllowNestedDocks)
+        self.docks = {name: self._dock(window, name, *panel) for name, panel in panels.items()}
+        first, *others = self.docks.values()
+        for dock in others:
+            window.tabifyDockWidget(first, dock)
+            dock.hide()
+        window.resizeDocks([first], [45 * GRID], Qt.Orientation.Horizontal)
+
+    def _dock(self, window: QMainWindow, name: str, title: str, panel: QWidget) -> QDockWidget:
+        dock = named(QDockWidget(title, window), name)
+        dock.setTitleBarWidget(DockTitle(dock))
+        dock.setWidget(panel)
+        dock.setAccessibleName(title)
+        window.addDockWidget(RIGHT, dock)
+        dock.visibilityChanged.connect(lambda seen: self._on_seen(name, seen))
+        return dock
+
+    def follow(self, actions: Mapping[str, QAction]) -> None:
+        """Keep these checkable actions in line with the docks of the same name."""
+        self._actions = {name: actions[name] for name in self.docks}
+        self.show_state()
+
+    def toggle(self, name: str) -> None:
+        """Close a panel that is in sight; open one that is closed, or bring it to the front of its tabs."""
+        dock = self.docks[name]
+        if name in self._in_sight:
+            dock.close()
+        else:
+            dock.show()
+            dock.raise_()
+
+    def _on_seen(self, name: str, seen: bool) -> None:
+        if seen:
+            self._in_sight.add(name)
+        else:
+            self._in_sight.discard(name)
+        self.show_state()
+
+    @Slot()
+    def show_state(self) -> None:
+        for name, action in self._actions.items():
+            action.setChecked(name in self._in_sight)

@@ -1,0 +1,58 @@
+"""Keeps the settings while the program runs, and writes them a moment after they change."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from PySide6.QtCore import QByteArray, QObject, QTimer, Slot
+from PySide6.QtWidgets import QMainWindow
+
+from app.settings import Settings, SettingsFile
+
+SAVE_DELAY_MS = 1000
+LAYOUT_VERSION = 2
+"""Raised when the docks change, so that an older layout is not forced on them."""
+
+
+class Memory(QObject):
+    """The settings of one window, with its place on the screen and the layout of its docks."""
+
+    def __init__(self, window: QMainWindow, file: SettingsFile) -> None:
+        super().__init__(window)
+        self._window = window
+        self._file = file
+        self.settings: Settings = file.load()
+        self._saver = QTimer(self)
+        self._saver.setSingleShot(True)
+        self._saver.setInterval(SAVE_DELAY_MS)
+        self._saver.timeout.connect(self.save)
+
+    def change(self, **changes: Any) -> None:
+        """Set fields of the settings; they are written soon."""
+        self.keep(replace(self.settings, **changes))
+
+    def keep(self, settings: Settings) -> None:
+        """Take over these settings; they are written soon."""
+        self.settings = settings
+        self._saver.start()
+
+    def restore_window(self) -> None:
+        """Put window and docks back where they were."""
+        if self.settings.geometry:
+            self._window.restoreGeometry(QByteArray.fromBase64(self.settings.geometry.encode()))
+        if self.settings.layout:
+            self._window.restoreState(QByteArray.fromBase64(self.settings.layout.encode()), LAYOUT_VERSION)
+
+    @Slot()
+    def save(self) -> None:
+        """Write everything now."""
+        self._saver.stop()
+        self.settings = replace(
+            self.settings,
+            geometry=bytes(self._window.saveGeometry().toBase64().data()).decode(),
+            layout=bytes(self._window.saveState(LAYOUT_VERSION).toBase64().data()).decode(),
+        )
+        with suppress(OSError):  # a full disk must not keep anyone from going on or from closing
+            self._file.save(self.settings)
