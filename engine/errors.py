@@ -43,6 +43,10 @@ class ReadError(EngineError):
     """A read from a model file failed while the model was running."""
 
 
+class PictureError(EngineError):
+    """A picture cannot be read, or the model cannot take it."""
+
+
 class TraceError(EngineError):
     """A saved trace is damaged or of an unknown version."""
 

@@ -26,7 +26,9 @@ class Attention:
         self._q_scale = weights.vector(f"{prefix}self_attn.q_norm.weight")  # [head_dim]
         self._k_scale = weights.vector(f"{prefix}self_attn.k_norm.weight")  # [head_dim]
 
-    def __call__(self, run: ForwardPass, matrices: Mapping[str, Matrix], x: FloatArray, cache: AttentionCache) -> FloatArray:
+    def __call__(
+        self, run: ForwardPass, matrices: Mapping[str, Matrix], x: FloatArray, cache: AttentionCache
+    ) -> FloatArray:
         """x [T, H], normed → what the layer adds to the residual stream [T, H]. Appends T rows to the cache."""
         c = self._config
         width = c.heads * c.head_dim

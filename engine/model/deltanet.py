@@ -37,7 +37,9 @@ class DeltaNet:
         self._norm = weights.vector(f"{p}norm.weight")  # [v_dim]
         self._k_head = k_head_of_v_head(config.linear_k_heads, config.linear_v_heads, v_heads_tiled)
 
-    def __call__(self, run: ForwardPass, matrices: Mapping[str, Matrix], x: FloatArray, cache: RecurrentCache) -> FloatArray:
+    def __call__(
+        self, run: ForwardPass, matrices: Mapping[str, Matrix], x: FloatArray, cache: RecurrentCache
+    ) -> FloatArray:
         """x [T, H], normed → what the layer adds to the residual stream [T, H]. Leaves the new state in cache.next_state."""
         c = self._config
         heads, value_width = c.linear_v_heads, c.linear_v_heads * c.linear_v_dim

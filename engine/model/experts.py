@@ -33,7 +33,12 @@ class Experts:
         self._shared_gate = weights.vector(f"{prefix}mlp.shared_expert_gate.weight").reshape(1, -1)  # [1, H]
 
     def __call__(
-        self, run: ForwardPass, matrices: Mapping[str, Matrix], x: FloatArray, out: FloatArray, cancel: CancelToken | None
+        self,
+        run: ForwardPass,
+        matrices: Mapping[str, Matrix],
+        x: FloatArray,
+        out: FloatArray,
+        cancel: CancelToken | None,
     ) -> None:
         """x [T, H], normed → out [T, H]."""
         self._shared(run, matrices, x, out)

@@ -12,7 +12,12 @@ from engine.model.workspace import FloatArray, Workspace
 
 
 def swiglu(
-    context: ComputeContext, workspace: Workspace, matrices: Mapping[str, Matrix], prefix: str, x: FloatArray, out: FloatArray
+    context: ComputeContext,
+    workspace: Workspace,
+    matrices: Mapping[str, Matrix],
+    prefix: str,
+    x: FloatArray,
+    out: FloatArray,
 ) -> None:
     """x [T, H] → out [T, H] through `prefix` + gate_proj, up_proj, down_proj."""
     gate_w, up_w, down_w = (matrices[f"{prefix}{name}_proj.weight"] for name in ("gate", "up", "down"))

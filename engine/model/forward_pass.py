@@ -49,4 +49,4 @@ def forward_pass(
     positions = rope_positions(spans, position, rows)
     sections = None if positions.ndim == 1 else config.mrope_sections
     cos, sin = rope_tables(positions, config.rotary_dim, config.rope_theta, sections)
-    return ForwardPass(context, workspace, rows, position, cos, sin)
+    return ForwardPass(context, workspace, rows, position, np.ascontiguousarray(cos), np.ascontiguousarray(sin))

@@ -26,15 +26,20 @@ class DecoderLayer:
     """A layer of the trunk, or the MTP layer's."""
 
     def __init__(
-        self, config: ModelConfig, weights: WeightSource, *, unit: str, prefix: str, kind: str, v_heads_tiled: bool = False
+        self,
+        config: ModelConfig,
+        weights: WeightSource,
+        *,
+        unit: str,
+        prefix: str,
+        kind: str,
+        v_heads_tiled: bool = False,
     ) -> None:
         self._weights = weights
         self._eps = np.float32(config.rms_eps)
         self.unit = unit
         self.mixer: Attention | DeltaNet = (
-            Attention(config, weights, prefix)
-            if kind == "full"
-            else DeltaNet(config, weights, prefix, v_heads_tiled)
+            Attention(config, weights, prefix) if kind == "full" else DeltaNet(config, weights, prefix, v_heads_tiled)
         )
         self._experts = Experts(config, weights, unit, prefix) if config.experts else None
         self._input_norm = weights.vector(f"{prefix}input_layernorm.weight")  # [H]

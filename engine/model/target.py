@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from engine.cancel import CancelToken
 from engine.model.forward_pass import FloatArray
+from engine.model.positions import VisionSpan
 from engine.model.state import TrunkSnapshot, TrunkState
 from engine.model.trunk import Trunk
 
@@ -18,6 +19,7 @@ class TargetSession:
         self._vocabulary = vocabulary
         self._context = context
         self._state = state or TrunkState(trunk.config, context)
+        self._pictures: dict[VisionSpan, FloatArray] = {}
 
     @property
     def position(self) -> int:
@@ -36,7 +38,26 @@ class TargetSession:
         return self._state
 
     def forward(self, tokens: Sequence[int], cancel: CancelToken | None = None) -> FloatArray:
-        return self._trunk.forward(self._state, tokens, cancel)
+        overrides = list(self._overrides(self.position, self.position + len(tokens)))
+        return self._trunk.forward(self._state, tokens, cancel, overrides)
+
+    def place_picture(self, span: VisionSpan, embeddings: FloatArray) -> None:
+        """A picture's embeddings [tokens, H] will stand at `span`, behind everything read and placed so far; the tokens
+        to be read there are placeholders."""
+        last = self._state.spans[-1].end if self._state.spans else 0
+        if span.start < max(last, self.position) or len(embeddings) != span.tokens:
+            raise ValueError(
+                f"{span} with {len(embeddings)} embeddings does not fit behind index {max(last, self.position)}"
+            )
+        self._state.spans.append(span)
+        self._pictures[span] = embeddings
+
+    def _overrides(self, start: int, end: int) -> Iterator[tuple[int, FloatArray]]:
+        """(row, embeddings) for the part of each picture that lies in [start, end)."""
+        for span in self._state.spans:
+            first, last = max(span.start, start), min(span.end, end)
+            if first < last:
+                yield first - start, self._pictures[span][first - span.start : last - span.start]
 
     def logits(self, hidden: FloatArray) -> FloatArray:
         return self._trunk.logits(hidden)[:, : self._vocabulary]
@@ -55,4 +76,6 @@ class TargetSession:
 
     def clone(self) -> TargetSession:
         """An independent session with the same past."""
-        return TargetSession(self._trunk, self._vocabulary, self._context, self._state.clone())
+        other = TargetSession(self._trunk, self._vocabulary, self._context, self._state.clone())
+        other._pictures = dict(self._pictures)
+        return other

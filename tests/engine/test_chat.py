@@ -51,7 +51,9 @@ def test_o30_drafts_never_change_greedy_output(demo: engine.Model, drafter: str,
 
 
 @pytest.mark.parametrize("tokens", [0, 1, 2, 5, 9, 14])
-def test_o30_every_draft_length_gives_the_same(demo: engine.Model, demo_with_sidecar: engine.Model, tokens: int) -> None:
+def test_o30_every_draft_length_gives_the_same(
+    demo: engine.Model, demo_with_sidecar: engine.Model, tokens: int
+) -> None:
     plain = ask(demo.new_session(), user(PROMPTS[1]), PLAIN)[1]
     for model in (demo, demo_with_sidecar):
         drafted = ask(model.new_session(), user(PROMPTS[1]), replace(PLAIN, draft=DraftOptions(tokens=tokens)))[1]
@@ -69,7 +71,9 @@ def test_the_demo_answers_with_more_than_one_and_a_half_tokens_a_round(demo: eng
 def test_rounds_are_those_of_the_reference(tiny_dense: engine.Model, prompt: str) -> None:
     """Drafts and number accepted, round by round, as an independent implementation has them (k = 3)."""
     gold = json.loads((DATA / "tiny-dense" / "goldens.json").read_text())["prompts"][prompt]
-    options = GenerateOptions(max_new_tokens=60, ignore_eos=True, draft=DraftOptions(tokens=3))  # past the reference's end
+    options = GenerateOptions(
+        max_new_tokens=60, ignore_eos=True, draft=DraftOptions(tokens=3)
+    )  # past the reference's end
     records = list(tiny_dense.new_session().complete(gold["ids"], options))
     assert list(finish(records).tokens)[:48] == gold["greedy"]
     rounds = [r for r in records if isinstance(r, Round) and r.drafts]
@@ -100,7 +104,10 @@ def test_regenerating_reads_only_the_generation_prompt(demo: engine.Model) -> No
     assert again.tokens == once.tokens
     assert again.stats.prompt_tokens - again.stats.reused_tokens < 12
     edited = user("What is the capital of Spain?")
-    assert ask(session, edited, GenerateOptions())[1].tokens == ask(demo.new_session(), edited, GenerateOptions())[1].tokens
+    assert (
+        ask(session, edited, GenerateOptions())[1].tokens
+        == ask(demo.new_session(), edited, GenerateOptions())[1].tokens
+    )
 
 
 def test_switching_drafters_between_turns_keeps_the_output(demo: engine.Model) -> None:

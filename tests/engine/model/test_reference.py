@@ -106,5 +106,7 @@ def test_mtp_recursion_over_four_steps(loaded: Load, name: str, prompt: str) -> 
 @pytest.mark.parametrize("name", MODELS)
 def test_margins_make_greedy_comparison_meaningful(name: str) -> None:
     """The smallest greedy margin of the reference is far above the tolerance on logits."""
-    margins = [p["greedy_min_margin"] for p in json.loads((DATA / name / "goldens.json").read_text())["prompts"].values()]
+    margins = [
+        p["greedy_min_margin"] for p in json.loads((DATA / name / "goldens.json").read_text())["prompts"].values()
+    ]
     assert min(margins) > 20 * LOGITS

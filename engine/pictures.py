@@ -1,0 +1,141 @@
+"""Pictures from files to patches, as the published processor does it. Nothing in a picture file is trusted."""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.errors import PictureError
+from engine.files.vision import VisionConfig
+from engine.model.vision_tower import merged_order
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+FloatArray = npt.NDArray[np.float32]
+
+MOST_PIXELS = 256 << 20
+"""A larger picture is refused before it is decoded: some files announce sizes that fill any memory."""
+MOST_BYTES = 256 << 20
+MOST_ASPECT = 200
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
+
+
+@dataclass(frozen=True, slots=True)
+class Patches:
+    """A picture as the tower takes it."""
+
+    values: FloatArray
+    """[rows · columns, 3 · 2 · patch²] in token order; a patch is (channel, frame, y, x), both frames alike."""
+    grid: tuple[int, int]
+    """(rows, columns) of patches"""
+    merge: int
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """(rows, columns) of soft tokens"""
+        return self.grid[0] // self.merge, self.grid[1] // self.merge
+
+
+def open_picture(source: Path | bytes, name: str = "") -> Image:
+    """The first frame of a picture file as RGB, turned as its EXIF data says, transparency on white.
+
+    Raises:
+        PictureError: it is no picture, damaged, or too large.
+    """
+    from PIL import Image, ImageOps
+
+    name = name or (source.name if isinstance(source, Path) else "The picture")
+    try:
+        if isinstance(source, Path) and source.stat().st_size > MOST_BYTES:
+            raise PictureError(f"{name} is larger than {MOST_BYTES >> 20} MiB; save it smaller.")
+        data = source.read_bytes() if isinstance(source, Path) else source
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow's own warning about size: the limit here is ours
+            picture = Image.open(io.BytesIO(data), formats=FORMATS)
+            if picture.width * picture.height > MOST_PIXELS:
+                raise PictureError(f"{name} has {picture.width} × {picture.height} pixels; save it smaller.")
+            picture.load()
+            return _on_white(ImageOps.exif_transpose(picture))
+    except PictureError:
+        raise
+    except FileNotFoundError:
+        raise PictureError(f"There is no picture {source}.") from None
+    except Exception as error:  # Pillow's decoders raise whatever a damaged file leads them to
+        raise PictureError(f"{name} cannot be read as a picture: {error or type(error).__name__}.") from None
+
+
+def _on_white(picture: Image) -> Image:
+    from PIL import Image
+
+    if picture.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
+        clear = picture.convert("RGBA")
+        white = Image.new("RGBA", clear.size, "white")
+        return Image.alpha_composite(white, clear).convert("RGB")
+    if picture.mode.startswith(("I;16", "I")) or picture.mode == "F":
+        return _from_deep_grey(picture)
+    return picture.convert("RGB")
+
+
+def _from_deep_grey(picture: Image) -> Image:
+    """16- and 32-bit grey, which Pillow's own conversion clips to white."""
+    from PIL import Image
+
+    values = np.nan_to_num(np.asarray(picture, np.float64))
+    top = 65535.0 if picture.mode.startswith("I") else max(float(values.max(initial=0)), 1e-9)
+    return Image.fromarray((values / top * 255).clip(0, 255).astype(np.uint8)).convert("RGB")
+
+
+def smart_size(height: int, width: int, config: VisionConfig) -> tuple[int, int]:
+    """(height, width) that a picture is scaled to: multiples of patch · merge, area within the processor's bounds.
+
+    Rounding is half to even, as in the published processor.
+
+    Raises:
+        PictureError: one side is more than 200 times the other.
+    """
+    factor = config.patch * config.merge
+    if height < 1 or width < 1 or max(height, width) > MOST_ASPECT * min(height, width):
+        raise PictureError(f"A picture of {width} × {height} pixels is too narrow; at most {MOST_ASPECT} : 1 works.")
+    rows, columns = round(height / factor) * factor, round(width / factor) * factor
+    if rows * columns > config.max_pixels:
+        shrink = math.sqrt(height * width / config.max_pixels)
+        rows, columns = (max(factor, math.floor(side / shrink / factor) * factor) for side in (height, width))
+    elif rows * columns < config.min_pixels:
+        grow = math.sqrt(config.min_pixels / (height * width))
+        rows, columns = (math.ceil(side * grow / factor) * factor for side in (height, width))
+    return rows, columns
+
+
+def token_count(height: int, width: int, config: VisionConfig) -> int:
+    """Soft tokens that a picture of this size takes."""
+    rows, columns = smart_size(height, width, config)
+    return rows * columns // (config.patch * config.merge) ** 2
+
+
+def patches(picture: Image, config: VisionConfig) -> Patches:
+    """Scale, normalise and cut a picture.
+
+    Raises:
+        PictureError: it is too narrow.
+    """
+    from PIL.Image import Resampling
+
+    height, width = smart_size(picture.height, picture.width, config)
+    # The published processor scales the width first and rounds in between; Pillow alone would choose the order itself.
+    picture = picture.resize((width, picture.height), Resampling.BICUBIC)
+    picture = picture.resize((width, height), Resampling.BICUBIC)
+    pixels = np.asarray(picture, np.float32) / np.float32(255)
+    normal = (pixels - np.asarray(config.mean, np.float32)) / np.asarray(config.std, np.float32)
+    patch, grid = config.patch, (height // config.patch, width // config.patch)
+    row, column = merged_order(grid, config.merge)
+    tiles = normal.reshape(grid[0], patch, grid[1], patch, 3).transpose(0, 2, 4, 1, 3)[row, column]
+    values = np.repeat(tiles[:, :, None], 2, 2).reshape(len(row), -1)
+    return Patches(np.ascontiguousarray(values, np.float32), grid, config.merge)
