@@ -39,8 +39,11 @@ class CellKind(IntEnum):
     @property
     def ghost(self) -> bool:
         """Not part of the reply."""
-        return self >= CellKind.REFUSED
+        return self >= 5
 
+
+KINDS = tuple(CellKind)
+"""By number: looking up is much faster than making an enum member."""
 
 MARKS = {
     CellKind.PLAIN: "",
@@ -53,7 +56,13 @@ MARKS = {
 }
 """Marks after each token in the text form of a reply."""
 
-_BY_ORIGIN = {"model": CellKind.PLAIN, "correction": CellKind.CORRECTION, "bonus": CellKind.BONUS}
+_MTP, _NGRAM, _REFUSED, _UNUSED = (int(k) for k in (CellKind.MTP, CellKind.NGRAM, CellKind.REFUSED, CellKind.UNUSED))
+_BY_ORIGIN = {
+    "model": int(CellKind.PLAIN),
+    "correction": int(CellKind.CORRECTION),
+    "bonus": int(CellKind.BONUS),
+    "accepted": int(CellKind.MTP),
+}
 _WORDS = re.compile(r"\n|[^\S\n]*[^\s]+|[^\S\n]+")
 
 
@@ -155,29 +164,34 @@ class Reply(Entry):
     def add_round(self, record: Round) -> None:
         """Append the cells of one round: accepted drafts, then ghosts, then what the model said itself."""
         self.rounds.append(record)
-        committed, drafts = record.committed, record.drafts
-        taken = next((i for i, token in enumerate(committed) if token.origin != "accepted"), len(committed))
-        for place in range(taken):
-            kind = CellKind.NGRAM if committed[place].source == "ngram" else CellKind.MTP
-            self._add(kind, committed[place].text, committed[place].phase, place)
-        phase = committed[taken - 1].phase if taken else record.phase
-        for place, draft in enumerate(drafts):
+        taken = 0
+        think = record.phase == "think"
+        for token in record.committed:
+            if token.origin != "accepted":
+                break
+            think = token.phase == "think"
+            self._add(_NGRAM if token.source == "ngram" else _MTP, token.text, think, taken)
+            taken += 1
+        for place, draft in enumerate(record.drafts):
             if draft.verdict != "accepted":
-                kind = CellKind.REFUSED if draft.verdict == "rejected" else CellKind.UNUSED
-                self._add(kind, draft.text, phase, place)
-        for place in range(taken, len(committed)):
-            token = committed[place]
-            self._add(_BY_ORIGIN.get(token.origin, CellKind.MTP), token.text, token.phase, place)
+                self._add(_REFUSED if draft.verdict == "rejected" else _UNUSED, draft.text, think, place)
+        for place in range(taken, len(record.committed)):
+            token = record.committed[place]
+            self._add(_BY_ORIGIN[token.origin], token.text, token.phase == "think", place)
+        self._round_of.extend([len(self.rounds) - 1] * (len(self.texts) - len(self._round_of)))
 
-    def _add(self, kind: CellKind, text: str, phase: str, place: int) -> None:
+    def _add(self, kind: int, text: str, think: bool, place: int) -> None:
         self.texts.append(text)
         self._kinds.append(kind)
-        self._thinking.append(phase == "think")
-        self._round_of.append(len(self.rounds) - 1)
+        self._thinking.append(think)
         self._place.append(place)
 
     def kind(self, cell: int) -> CellKind:
-        return CellKind(self._kinds[cell])
+        return KINDS[self._kinds[cell]]
+
+    def ghost(self, cell: int) -> bool:
+        """Whether a cell is not part of the reply."""
+        return self._kinds[cell] >= _REFUSED
 
     def kinds(self, first: int, last: int) -> bytes:
         """Kinds of the cells first…last-1."""
@@ -186,6 +200,11 @@ class Reply(Entry):
     def thinking(self, cell: int) -> bool:
         """Whether this cell belongs to the thinking before the answer."""
         return bool(self._thinking[cell])
+
+    def phase_end(self, cell: int) -> int:
+        """The first cell after `cell` whose phase is another one, or the number of cells."""
+        end = self._thinking.find(not self._thinking[cell], cell)
+        return len(self) if end < 0 else end
 
     def round_of(self, cell: int) -> int:
         """Index, among this reply's rounds, of the round that brought this cell."""

@@ -119,6 +119,8 @@ class Document:
         self._shown: list[Entry] = []
         self._lengths: list[int] = []
         self._dirty = 0.0
+        self.waiting = 0
+        """Blocks that are not laid out."""
         self.rows_laid = 0
         """Rows laid out since the beginning; tests bound the work with it."""
 
@@ -148,6 +150,7 @@ class Document:
         """Forget everything."""
         self.blocks, self.tops, self._shown, self._lengths = [], [], [], []
         self.height = 0.0
+        self.waiting = 0
 
     def relayout(self, geometry: Geometry | None = None, measure: Callable[[str, bool], Measure] | None = None) -> None:
         """Forget all layouts (the width, the font or the ghosts changed); heights become estimates."""
@@ -156,6 +159,7 @@ class Document:
         for block in self.blocks:
             block.layout = None
             self._estimate(block)
+        self.waiting = len(self.blocks)
         self._retop(0)
 
     def lay_out(self, indices: Iterable[int]) -> bool:
@@ -166,6 +170,7 @@ class Document:
             block.layout = TokenLayout(self.text_width(block), self._measure)
             block.laid = block.first
             self._fill(block)
+        self.waiting -= len(fresh)
         if fresh:
             self._retop(fresh[0])
         return bool(fresh)
@@ -259,14 +264,14 @@ class Document:
         assert layout is not None
         pieces = layout.row(row)
         shaped = self._shape([layout.text[p] for p in pieces], self.smalls(block, pieces)) if self._shape else None
-        return shaped or [(layout.x[p], layout.x[p] + layout.piece_width[p]) for p in pieces]
+        return shaped or layout.spans(row)
 
     def smalls(self, block: Block, pieces: range) -> list[bool]:
         """Which of the pieces are set in the small font."""
         entry, layout = self._shown[block.entry], block.layout
         assert layout is not None
         if isinstance(entry, Reply):
-            return [entry.kind(layout.token[p]).ghost for p in pieces]
+            return [entry.ghost(layout.token[p]) for p in pieces]
         return [block.small] * len(pieces)
 
     def text_bottom(self, index: int) -> float:
@@ -304,18 +309,21 @@ class Document:
         if last is not None:
             changed = len(self.blocks) - 1
         touched = [last] if last is not None else []
-        for cell in range(start, len(entry)):
+        cell = start
+        while cell < len(entry):
             style = _style_of(entry, cell)
             if last is None or last.style is not style or _full(last, entry):
                 label = "Thinking" if style is Style.THINKING and (last is None or last.style is not style) else ""
                 last = Block(index, style, cell, cell, opens=last is None, label=label)
                 self.blocks.append(last)
                 self.tops.append(0.0)
+                self.waiting += 1
                 touched.append(last)
-            last.last = cell + 1
-            text = entry.texts[cell]
+            last.last = _end_of(last, entry)
+            text = "".join(entry.texts[cell : last.last])
             last.characters += len(text)
             last.newlines += text.count("\n")
+            cell = last.last
         for block in touched:
             block.closes = block is last
             if block.layout is None:
@@ -333,6 +341,7 @@ class Document:
             count -= 1
         if count < len(self.blocks):
             self._dirty = min(self._dirty, self.tops[count])
+            self.waiting -= sum(block.layout is None for block in self.blocks[count:])
         del self.blocks[count:], self.tops[count:], self._shown[entry:], self._lengths[entry:]
         return count
 
@@ -343,16 +352,11 @@ class Document:
         first = layout.append(self._cells(block))
         block.laid = block.last
         self.rows_laid += layout.rows - first
-        widest = max((layout.x[p] + layout.piece_width[p] for p in self._row_ends(layout, first)), default=0.0)
+        widest = max(layout.row_end(row) for row in range(first, layout.rows))
         spans = block.style is Style.USER and not (block.opens and block.closes)
         block.content = self.text_width(block) if spans else max(widest, block.content if first else 0.0)
         block.height = self._above(block) + layout.rows * self.line_height(block) + self._below(block)
         return first
-
-    @staticmethod
-    def _row_ends(layout: TokenLayout, first: int) -> Iterator[int]:
-        rows = (layout.row(row) for row in range(first, layout.rows))
-        return (row[-1] for row in rows if row)
 
     def _cells(self, block: Block) -> Iterator[tuple[int, str, bool]]:
         entry, first = self._shown[block.entry], block.laid
@@ -405,3 +409,13 @@ def _style_of(entry: Entry, cell: int) -> Style:
 def _full(block: Block, entry: Entry) -> bool:
     cells = block.last - block.first
     return cells >= 2 * BLOCK_CELLS or (cells >= BLOCK_CELLS and entry.texts[block.last - 1].endswith("\n"))
+
+
+def _end_of(block: Block, entry: Entry) -> int:
+    """Where a block that goes on at its `last` ends: at another style, when it is full, or with the entry."""
+    end = entry.phase_end(block.last) if isinstance(entry, Reply) else len(entry)
+    end = min(end, block.first + 2 * BLOCK_CELLS)
+    for cell in range(max(block.last, block.first + BLOCK_CELLS - 1), end):
+        if entry.texts[cell].endswith("\n"):
+            return cell + 1
+    return end

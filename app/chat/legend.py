@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.chat.cells import CellKind
 from app.chat.token_fonts import TokenFonts
-from app.chat.token_marks import paint_cue, paint_strike
+from app.chat.token_marks import MarkBatch
 from app.chat.token_style import CUES, SHORT_WORDS, WORDS, TokenStyle, token_styles
 from app.theme import Theme, current_theme
 
@@ -75,19 +75,24 @@ class Legend(QWidget):
         width = self._fonts.width(_SAMPLE, True) + _INSET
         for kind, x, y in self._arrange(self.width()):
             rect = QRectF(x, y + (self._row_height() - metrics.height()) / 2, width, metrics.height() + 1)
-            self._paint_sample(painter, kind, styles[kind], rect)
+            self._paint_sample(painter, kind, styles, rect)
             painter.setPen(QColor(self._theme.muted))
             painter.drawText(QPointF(rect.right() + _INSET, rect.top() + metrics.ascent()), SHORT_WORDS[kind])
         painter.end()
 
-    def _paint_sample(self, painter: QPainter, kind: CellKind, style: TokenStyle, rect: QRectF) -> None:
+    def _paint_sample(
+        self, painter: QPainter, kind: CellKind, styles: dict[CellKind, TokenStyle], rect: QRectF
+    ) -> None:
         metrics = self._fonts.small_metrics
         baseline = rect.top() + metrics.ascent()
-        paint_cue(painter, style, rect)
-        painter.setPen(style.text)
-        painter.drawText(QPointF(rect.left() + _INSET / 2, baseline), _SAMPLE)
+        batch = MarkBatch(styles)
+        batch.add(kind, rect.left(), rect.top(), rect.right(), rect.bottom())
         if kind.ghost:
-            paint_strike(painter, style, rect.left() + 1, rect.right() - 1, baseline - metrics.xHeight() / 2)
+            batch.strike(kind, rect.left(), rect.right(), baseline - metrics.xHeight() / 2)
+        batch.draw_grounds(painter)
+        painter.setPen(styles[kind].text)
+        painter.drawText(QPointF(rect.left() + _INSET / 2, baseline), _SAMPLE)
+        batch.draw_strikes(painter)
 
     def _row_height(self) -> float:
         return self._fonts.small_metrics.height() + _PAD

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QFont, QFontMetricsF, QTextCharFormat, QTextLayout, QTextOption
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QStaticText, QTextCharFormat, QTextLayout, QTextOption
 
 from app.chat.token_layout import NEWLINE, Measure, measured
 
@@ -16,6 +16,7 @@ HALF_CHARACTER_WIDTH = 4.0
 COLUMN_CHARACTERS = 76
 _CACHED_LENGTH = 64
 _CACHE_SIZE = 200_000
+_GLYPHS_SIZE = 20_000
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _COMPLEX = re.compile(
@@ -46,6 +47,7 @@ class TokenFonts:
         self.metrics = QFontMetricsF(self.body)
         self.small_metrics = QFontMetricsF(self.small)
         self._cache: dict[tuple[str, bool], Measure] = {}
+        self._glyphs: dict[tuple[str, bool], QStaticText] = {}
 
     def width(self, text: str, small: bool) -> float:
         """Width of a string as drawn."""
@@ -66,6 +68,22 @@ class TokenFonts:
                 self._cache.clear()
             self._cache[text, small] = result
         return result
+
+    def draw(self, painter: QPainter, x: float, baseline: float, text: str, small: bool) -> None:
+        """Draw a string in the painter's colour; its glyphs are kept, as most tokens come again and again."""
+        glyphs = self._glyphs.get((text, small))
+        font = self.small if small else self.body
+        if glyphs is None:
+            glyphs = QStaticText(shown(text))
+            glyphs.setTextFormat(Qt.TextFormat.PlainText)
+            glyphs.setPerformanceHint(QStaticText.PerformanceHint.AggressiveCaching)
+            if len(self._glyphs) >= _GLYPHS_SIZE:
+                self._glyphs.clear()
+            if len(text) <= _CACHED_LENGTH:
+                self._glyphs[text, small] = glyphs
+        painter.setFont(font)
+        metrics = self.small_metrics if small else self.metrics
+        painter.drawStaticText(QPointF(x, baseline - metrics.ascent()), glyphs)
 
     def shape(self, texts: Sequence[str], smalls: Sequence[bool]) -> list[tuple[float, float]] | None:
         """Edges of each piece in a row that needs shaping as a whole; None if it does not."""

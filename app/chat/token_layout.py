@@ -11,6 +11,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 NEWLINE = "\n"
 
@@ -56,19 +57,21 @@ class TokenLayout:
 
     `measure(text, small)` gives a string's measure in the font of tokens, or of ghosts where `small`. An empty text
     (a token in the middle of a character) has the width that `measure("", …)` gives it. Pieces are kept in columns:
-    `token`, `start` (offset in the token's text), `text`, `x`, `width`; row r holds the pieces rows[r]…rows[r+1]-1.
+    `token`, `text` and `x`; row r holds the pieces `row(r)`. A piece ends where the next one begins, or with its row.
     """
 
     def __init__(self, width: float, measure: Callable[[str, bool], Measure]) -> None:
         self.width = max(1.0, width)
         self._measure = measure
         self.token = array("L")
-        self.start = array("L")
         self.text: list[str] = []
         self.x = array("d")
-        self.piece_width = array("d")
+        self._starts: dict[int, int] = {}
+        """Offset in its token's text, for pieces that do not begin their token."""
         self._row_starts = array("L", [0])
+        self._row_ends = array("d")
         self._end = 0.0
+        """Where the next piece goes, in the open row."""
         self._opportunity = -1
         """First piece after the last break opportunity in the open row; -1 if there is none."""
         self._after_break = False
@@ -88,6 +91,20 @@ class TokenLayout:
         """Indices of the pieces in a row."""
         end = self._row_starts[index + 1] if index + 1 < self.rows else self.pieces
         return range(self._row_starts[index], end)
+
+    def row_end(self, index: int) -> float:
+        """The right edge of a row's last piece."""
+        return self._row_ends[index] if index < len(self._row_ends) else self._end
+
+    def spans(self, index: int) -> list[tuple[float, float]]:
+        """Left and right edge of each piece of a row."""
+        pieces = self.row(index)
+        edges = [*self.x[pieces.start : pieces.stop], self.row_end(index)]
+        return list(pairwise(edges))
+
+    def start(self, piece: int) -> int:
+        """Offset of a piece in its token's text."""
+        return self._starts.get(piece, 0)
 
     def row_of_piece(self, piece: int) -> int:
         """The row that holds a piece."""
@@ -114,8 +131,20 @@ class TokenLayout:
     def append(self, tokens: Iterable[tuple[int, str, bool]]) -> int:
         """Place more tokens, given as (index, text, small). Returns the first row that changed."""
         first = max(0, self.rows - 1)
+        measure, width = self._measure, self.width
         for token, text, small in tokens:
             if NEWLINE not in text:
+                size = measure(text, small)
+                if not (self._closed or size.blank) and self._end + size.width <= width:
+                    # The common case of `_place`, without its calls: the piece fits.
+                    if size.breaks_before or (self._after_break and not size.clings):
+                        self._opportunity = len(self.text)
+                    self._after_break = size.breaks_after
+                    self.token.append(token)
+                    self.text.append(text)
+                    self.x.append(self._end)
+                    self._end += size.width
+                    continue
                 self._place(token, 0, text, small)
                 continue
             start = 0
@@ -134,20 +163,16 @@ class TokenLayout:
             self._add(token, start, text, width)
             self._closed = True
             return
-        if self._breakable_before(measure):
+        if measure.breaks_before or (self._after_break and not measure.clings):
             self._opportunity = self.pieces
         self._after_break = measure.breaks_after
         if measure.blank:
             self._add(token, start, text, min(measure.width, max(0.0, self.width - self._end)))
+            self._opportunity = self.pieces
         elif self._end + measure.width <= self.width:
             self._add(token, start, text, measure.width)
         else:
             self._place_in_new_row(token, start, text, small, measure)
-
-    def _breakable_before(self, measure: Measure) -> bool:
-        return self.pieces > self._row_starts[-1] and (
-            measure.breaks_before or (self._after_break and not measure.clings)
-        )
 
     def _place_in_new_row(self, token: int, start: int, text: str, small: bool, measure: Measure) -> None:
         """Break the open row at its last opportunity, else here, and place the piece after it."""
@@ -193,27 +218,32 @@ class TokenLayout:
 
     def _open_row(self, first_piece: int) -> None:
         """Begin a new row with `first_piece`, moving the pieces from there on to its start."""
+        moved = first_piece < self.pieces
+        self._row_ends.append(self.x[first_piece] if moved else self._end)
         self._row_starts.append(first_piece)
         self._opportunity = -1
         self._closed = False
-        self._end = 0.0
-        if first_piece < self.pieces:
-            shift = self.x[first_piece] + self._lead_of(first_piece)
-            for piece in range(first_piece, self.pieces):
-                self.x[piece] -= shift
-            self._end = self.x[-1] + self.piece_width[-1]
+        if not moved:
+            self._end = 0.0
+            return
+        shift = self.x[first_piece] + self._lead_of(first_piece)
+        for piece in range(first_piece, self.pieces):
+            self.x[piece] -= shift
+        self._end -= shift
 
     def _lead_of(self, piece: int) -> float:
+        """Width of the white space that a placed piece begins with."""
         text = self.text[piece]
         if not text[:1].isspace():
             return 0.0
+        placed = (self.x[piece + 1] if piece + 1 < self.pieces else self._end) - self.x[piece]
         whole = self._measure(text, False)
-        return whole.lead * (self.piece_width[piece] / whole.width if whole.width else 1.0)
+        return whole.lead * placed / whole.width if whole.width else 0.0
 
     def _add(self, token: int, start: int, text: str, width: float) -> None:
+        if start:
+            self._starts[self.pieces] = start
         self.token.append(token)
-        self.start.append(start)
         self.text.append(text)
         self.x.append(self._end)
-        self.piece_width.append(width)
         self._end += width

@@ -156,7 +156,8 @@ class TranscriptCanvas(QAbstractScrollArea):
                 break
             self._update_range()
             self.viewport().update()
-        self._slices.start()
+        if self.document.waiting:
+            self._slices.start()
 
     def _update_range(self) -> None:
         bar, height = self.verticalScrollBar(), self.viewport().height()
@@ -171,9 +172,8 @@ class TranscriptCanvas(QAbstractScrollArea):
     def _lay_out_slice(self) -> None:
         """Lay out some of the blocks that nobody looks at, the nearest first."""
         near = self.document.block_at(self.verticalScrollBar().value())
-        waiting = self.document.unlaid(near, SLICE_CELLS)
-        if waiting:
-            self._lay_out_keeping(waiting)
+        self._lay_out_keeping(self.document.unlaid(near, SLICE_CELLS))
+        if self.document.waiting:
             self._slices.start()
         else:
             self.laid_out.emit()
@@ -291,7 +291,7 @@ class TranscriptCanvas(QAbstractScrollArea):
             if x < left and piece != layout.row(row)[0]:
                 break
             offset = self._offset_in(layout.text[piece], block.small, (x - left) / max(1e-6, right - left))
-            best = Place(block.entry, layout.token[piece], layout.start[piece] + offset)
+            best = Place(block.entry, layout.token[piece], layout.start(piece) + offset)
         return best
 
     def _offset_in(self, text: str, small: bool, share: float) -> int:
@@ -313,10 +313,7 @@ class TranscriptCanvas(QAbstractScrollArea):
         """Where a cell is in the viewport; empty if it is not laid out."""
         whole = QRectF()
         for block, row, piece in self.document.pieces_of(entry, cell):
-            layout = self.document.blocks[block].layout
-            assert layout is not None
-            span = self.document.spans(block, row)[piece - layout.row(row)[0]]
-            whole = whole.united(self.painter.token_rect(block, row, span))
+            whole = whole.united(self.painter.token_rect(block, row, piece))
         return whole.translated(0, -self.verticalScrollBar().value()).toAlignedRect()
 
     def cell_at(self, point: QPointF) -> tuple[int, int] | None:

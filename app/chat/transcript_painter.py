@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
@@ -10,9 +11,9 @@ from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 from app.chat.cells import CellKind, Entry, Reply
 from app.chat.document import Block, Document, Place, Span, Style
 from app.chat.selection import Selection
-from app.chat.token_fonts import TokenFonts, shown
+from app.chat.token_fonts import TokenFonts
 from app.chat.token_layout import NEWLINE, TokenLayout
-from app.chat.token_marks import paint_cue, paint_strike
+from app.chat.token_marks import MarkBatch
 from app.chat.token_style import token_styles
 from app.theme import Theme
 
@@ -23,16 +24,23 @@ _RADIUS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One row that is being painted."""
+    """One row that is being painted. `top` and `bottom` are those of the tokens' grounds."""
 
     block: Block
     entry: Entry
     layout: TokenLayout
     pieces: range
     spans: list[Span]
-    rects: list[QRectF]
     left: float
+    top: float
+    bottom: float
     baseline: float
+
+    def rects(self) -> Iterator[tuple[int, float, float]]:
+        """Each piece with its left and right edge; white space that hangs before the row is cut off."""
+        left = self.left
+        for piece, (x0, x1) in zip(self.pieces, self.spans, strict=True):
+            yield piece, left + max(0.0, x0), left + max(0.0, x1)
 
 
 class TranscriptPainter:
@@ -49,6 +57,7 @@ class TranscriptPainter:
         """Use another palette from now on."""
         self.theme = theme
         self.styles = token_styles(theme)
+        self._error, self._muted = QColor(theme.error), QColor(theme.muted)
         self._selected = QColor(theme.accent)
         self._selected.setAlpha(70)
 
@@ -62,37 +71,41 @@ class TranscriptPainter:
         self._paint_card(painter, index, block)
         first = self.document.row_at(index, clip.top() - OVERHANG)
         last = self.document.row_at(index, clip.bottom() + OVERHANG)
-        for number in range(first, last + 1):
-            row = self._row(index, block, block.layout, number)
-            self.pieces_painted += len(row.pieces)
-            self._paint_grounds(painter, row)
+        rows = [self._row(index, block, block.layout, number) for number in range(first, last + 1)]
+        self.pieces_painted += sum(len(row.pieces) for row in rows)
+        batch = MarkBatch(self.styles)
+        entry = self.document.entries[block.entry]
+        if isinstance(entry, Reply):
+            self._paint_grounds(painter, rows, entry, batch)
+        for row in rows:
             if not selection.empty:
                 self._paint_selection(painter, row, selection)
-            self._paint_texts(painter, row)
+            self._paint_texts(painter, row, batch)
             if cursor is not None and cursor[0] == block.entry:
                 self._paint_cursor(painter, row, cursor[1])
+        batch.draw_strikes(painter)
 
-    def token_rect(self, index: int, row: int, span: Span) -> QRectF:
+    def token_rect(self, index: int, number: int, piece: int) -> QRectF:
         """The ground of one piece."""
         block = self.document.blocks[index]
-        metrics = self.fonts.small_metrics if block.small else self.fonts.metrics
-        left, right = max(0.0, span[0]), max(0.0, span[1])
-        top = self.document.row_top(index, row) + (self.document.line_height(block) - metrics.height()) / 2 - 1
-        return QRectF(self.document.text_left(block) + left, top, right - left, metrics.height() + 2)
+        assert block.layout is not None
+        row = self._row(index, block, block.layout, number)
+        left, right = next((x0, x1) for p, x0, x1 in row.rects() if p == piece)
+        return QRectF(left, row.top, right - left, row.bottom - row.top)
 
     def _row(self, index: int, block: Block, layout: TokenLayout, number: int) -> _Row:
         metrics = self.fonts.small_metrics if block.small else self.fonts.metrics
-        above = (self.document.line_height(block) - metrics.height()) / 2
-        spans = self.document.spans(index, number)
+        top = self.document.row_top(index, number) + (self.document.line_height(block) - metrics.height()) / 2
         return _Row(
             block=block,
             entry=self.document.entries[block.entry],
             layout=layout,
             pieces=layout.row(number),
-            spans=spans,
-            rects=[self.token_rect(index, number, span) for span in spans],
+            spans=self.document.spans(index, number),
             left=self.document.text_left(block),
-            baseline=self.document.row_top(index, number) + above + metrics.ascent(),
+            top=top - 1,
+            bottom=top + metrics.height() + 1,
+            baseline=top + metrics.ascent(),
         )
 
     # Cards and labels
@@ -126,19 +139,21 @@ class TranscriptPainter:
 
     # Rows
 
-    def _paint_grounds(self, painter: QPainter, row: _Row) -> None:
-        if not isinstance(row.entry, Reply):
-            return
-        layout = row.layout
-        for piece, rect in zip(row.pieces, row.rects, strict=True):
-            cell = layout.token[piece]
-            ends = piece + 1 == layout.pieces or layout.token[piece + 1] != cell
-            paint_cue(painter, self.styles[row.entry.kind(cell)], rect, last=ends)
-            if layout.start[piece] == 0 and cell and row.entry.starts_round(cell):
-                painter.setPen(QPen(QColor(self.theme.border_strong), 1))
-                painter.drawLine(QLineF(rect.left(), rect.bottom() + 1, rect.left(), rect.bottom() + 5))
+    def _paint_grounds(self, painter: QPainter, rows: list[_Row], reply: Reply, batch: MarkBatch) -> None:
+        ticks = []
+        for row in rows:
+            layout, token = row.layout, row.layout.token
+            for piece, left, right in row.rects():
+                cell = token[piece]
+                ends = piece + 1 == len(token) or token[piece + 1] != cell
+                batch.add(reply.kind(cell), left, row.top, right, row.bottom, last=ends)
+                if cell and reply.starts_round(cell) and layout.start(piece) == 0:
+                    ticks.append(QLineF(left, row.bottom + 1, left, row.bottom + 5))
+        batch.draw_grounds(painter)
+        painter.setPen(QPen(QColor(self.theme.border_strong), 1))
+        painter.drawLines(ticks)
 
-    def _paint_texts(self, painter: QPainter, row: _Row) -> None:
+    def _paint_texts(self, painter: QPainter, row: _Row, batch: MarkBatch) -> None:
         smalls = self.document.smalls(row.block, row.pieces)
         texts = [row.layout.text[piece] for piece in row.pieces]
         shaped = self.fonts.shape(texts, smalls) is not None
@@ -146,54 +161,54 @@ class TranscriptPainter:
             painter.setPen(self._ink(row.block, CellKind.PLAIN))
             whole = self.fonts.shaped_row(texts, smalls)
             whole.draw(painter, QPointF(row.left, row.baseline - whole.lineAt(0).ascent()))
-        for piece, span, small, text in zip(row.pieces, row.spans, smalls, texts, strict=True):
+        ink = None
+        for piece, (left, right), small, text in zip(row.pieces, row.spans, smalls, texts, strict=True):
             kind = row.entry.kind(row.layout.token[piece])
-            at = QPointF(row.left + span[0], row.baseline)
             if text == NEWLINE:
-                self._paint_newline(painter, row.entry, at)
+                self._paint_newline(painter, row.entry, QPointF(row.left + left, row.baseline))
+                ink = None
             elif not shaped and not text.isspace():
-                painter.setFont(self.fonts.small if small else self.fonts.body)
-                painter.setPen(self._ink(row.block, kind))
-                painter.drawText(at, shown(text))
+                if ink is not (ink := self._ink(row.block, kind)):
+                    painter.setPen(ink)
+                self.fonts.draw(painter, row.left + left, row.baseline, text, small)
             if kind.ghost:
                 y = row.baseline - self.fonts.small_metrics.xHeight() / 2
-                paint_strike(painter, self.styles[kind], row.left + max(0.0, span[0]), row.left + span[1], y)
+                batch.strike(kind, row.left + max(0.0, left), row.left + right, y)
 
     def _ink(self, block: Block, kind: CellKind) -> QColor:
         if block.style is Style.ERROR:
-            return QColor(self.theme.error)
+            return self._error
         if block.style in (Style.NOTE, Style.THINKING):
-            return QColor(self.theme.muted)
+            return self._muted
         return self.styles[kind].text
 
     def _paint_newline(self, painter: QPainter, entry: Entry, at: QPointF) -> None:
         if isinstance(entry, Reply):
-            painter.setFont(self.fonts.small)
-            painter.setPen(QColor(self.theme.muted))
-            painter.drawText(at, shown(NEWLINE))
+            painter.setPen(self._muted)
+            self.fonts.draw(painter, at.x(), at.y(), NEWLINE, True)
 
     # Selection and cursor
 
     def _paint_selection(self, painter: QPainter, row: _Row, selection: Selection) -> None:
-        for piece, span, rect in zip(row.pieces, row.spans, row.rects, strict=True):
+        small = row.block.small
+        for (piece, left, right), span in zip(row.rects(), row.spans, strict=True):
+            x0, x1 = left, right
             text, cell = row.layout.text[piece], row.layout.token[piece]
-            low, high = selection.inside(Place(row.block.entry, cell, row.layout.start[piece]), len(text))
+            low, high = selection.inside(Place(row.block.entry, cell, row.layout.start(piece)), len(text))
             if low >= high or row.entry.kind(cell).ghost:
                 continue
-            if low == 0 and high == len(text):
-                painter.fillRect(rect, self._selected)
-                continue
-            small = row.block.small
-            scale = (span[1] - span[0]) / (self.fonts.width(text, small) or 1.0)
-            x0 = row.left + span[0] + self.fonts.width(text[:low], small) * scale
-            x1 = row.left + span[0] + self.fonts.width(text[:high], small) * scale
-            painter.fillRect(QRectF(x0, rect.top(), x1 - x0, rect.height()), self._selected)
+            if low > 0 or high < len(text):
+                scale = (span[1] - span[0]) / (self.fonts.width(text, small) or 1.0)
+                start = row.left + span[0]
+                x0, x1 = (start + self.fonts.width(text[:count], small) * scale for count in (low, high))
+            painter.fillRect(QRectF(x0, row.top, x1 - x0, row.bottom - row.top), self._selected)
 
     def _paint_cursor(self, painter: QPainter, row: _Row, cell: int) -> None:
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(QColor(self.theme.accent), 1.6))
-        for piece, rect in zip(row.pieces, row.rects, strict=True):
+        for piece, left, right in row.rects():
             if row.layout.token[piece] == cell:
-                painter.drawRoundedRect(rect.adjusted(-0.5, -1, 0.5, 1), 3, 3)
+                rect = QRectF(left - 0.5, row.top - 1, right - left + 1, row.bottom - row.top + 2)
+                painter.drawRoundedRect(rect, 3, 3)
         painter.restore()
