@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from engine.kernels.compiled import registered
-
 if TYPE_CHECKING:
+    from engine.kernels.compiled import Compilable
     from engine.kernels.context import ComputeContext
 
 _EVERY_MODEL = (
-    "team",
     "norm",
     "attention_inputs",
     "attention",
@@ -21,31 +19,61 @@ _EVERY_MODEL = (
     "activation",
     "logits",
     "ngram_index",
+    "team",
 )
-_EXPERTS = ("router",)
+_WITH_EXPERTS = ("router",)
+_STEPS_PER_FORMAT = 3  # what matmul.warm_up yields for each: the product, its activations, embedding rows
 
 
-class _Cancel(Protocol):
+class Cancel(Protocol):
+    """What can stop a warm-up: `check` raises if it is to end."""
+
     def check(self) -> None: ...
+
+
+def kernels_for(experts: bool = True) -> list[Compilable]:
+    """The kernels beside matrix products that a model needs, with or without `experts`; imports them, compiles nothing."""
+    from engine.kernels.compiled import registered
+
+    names = _EVERY_MODEL + (_WITH_EXPERTS if experts else ())
+    modules = [f"engine.kernels.{name}" for name in names]
+    for module in modules:
+        importlib.import_module(module)
+    return registered(*modules)
 
 
 def warm_up(
     context: ComputeContext,
     formats: Iterable[str],
     progress: Callable[[int, int, str], None] | None = None,
-    cancel: _Cancel | None = None,
+    cancel: Cancel | None = None,
+    experts: bool = True,
 ) -> None:
     """Make ready what a model with these weight formats needs, so that its first token does not wait for a compiler.
 
-    `progress` gets (done, total, name of the one to come); `cancel.check()` is called between two of them.
+    Formats that no matrix has (integers) are passed over. `progress` gets (done, total, name of the last one done);
+    `cancel.check()` is called before each.
     """
-    modules = [f"engine.kernels.{name}" for name in (*_EVERY_MODEL, *_EXPERTS)]
-    for module in modules:
-        importlib.import_module(module)
-    items = registered(*modules)
-    for done, item in enumerate(items):
+    from engine.kernels.formats import FORMATS
+
+    items, weights = kernels_for(experts), {name for name in formats if name in FORMATS}
+    total = len(items) + _STEPS_PER_FORMAT * len(weights)
+    for done, name in enumerate(_steps(context, items, weights, cancel), 1):
+        if progress is not None:
+            progress(done, max(done, total), name)
+
+
+def _steps(
+    context: ComputeContext, items: list[Compilable], weights: set[str], cancel: Cancel | None
+) -> Iterator[str]:
+    from engine.kernels import matmul
+
+    for item in items:
         if cancel is not None:
             cancel.check()
-        if progress is not None:
-            progress(done, len(items), item.name)
         item.compile()
+        yield item.name
+    for name in matmul.warm_up(context, weights):
+        if cancel is not None:
+            cancel.check()
+        yield name
