@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.cancel import CancelToken
+from engine.decoding.drafters.combined import CombinedDrafter
 from engine.decoding.drafters.mtp import MtpDrafter
 from engine.decoding.drafters.ngram import NgramDrafter
 from engine.decoding.protocols import Drafter
@@ -46,8 +47,6 @@ class Conversation:
         self._wants_mtp = "mtp" in names and self._mtp is not None
         note = f"0 drafts: {self._no_mtp}." if "mtp" in names and self._mtp is None else ""
         if self._wants_mtp and "ngram" in names and self._mtp is not None:
-            from engine.decoding.drafters.combined import CombinedDrafter
-
             self._drafter = CombinedDrafter(self._mtp, self._ngram)
         elif self._wants_mtp:
             self._drafter = self._mtp
