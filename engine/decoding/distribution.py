@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from engine.decoding.protocols import IntArray
 DoubleArray = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Distribution:
     """Tokens that can come, with their probabilities; every other token has probability 0."""
 
@@ -23,15 +24,14 @@ class Distribution:
 
     def probability(self, token: int) -> float:
         """The probability of `token`; 0 if it cannot come."""
-        slot = int(np.searchsorted(self.ids, token))
+        slot = int(self.ids.searchsorted(token))
         if slot == len(self.ids) or self.ids[slot] != token:
             return 0.0
         return float(self.probabilities[slot])
 
     def sample(self, uniform: float) -> int:
         """The token at `uniform` (in [0, 1)) of the cumulative distribution. Never one of probability 0."""
-        cumulative = np.cumsum(self.probabilities)
-        slot = int(np.searchsorted(cumulative, uniform * cumulative[-1], side="right"))
+        slot = int(self._cumulative.searchsorted(uniform * self._cumulative[-1], side="right"))
         if slot == len(self.ids):  # rounding took the product up to the total
             slot = int(np.flatnonzero(self.probabilities)[-1])
         return int(self.ids[slot])
@@ -50,6 +50,10 @@ class Distribution:
             return self
         kept = excess > 0
         return Distribution(self.ids[kept], excess[kept] / total)
+
+    @cached_property
+    def _cumulative(self) -> DoubleArray:
+        return np.cumsum(self.probabilities)
 
     def at(self, ids: IntArray) -> DoubleArray:
         """The probabilities of `ids` [m]."""

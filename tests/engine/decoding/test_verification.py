@@ -7,8 +7,8 @@ import pytest
 
 from engine.decoding.distribution import Distribution
 from engine.decoding.protocols import Draft
-from engine.decoding.randomness import Purpose
-from engine.decoding.sampler import Row, Sampler
+from engine.decoding.randomness import Purpose, uniform
+from engine.decoding.sampler import Sampler
 from engine.decoding.verification import accepts, judge, verify
 from engine.errors import NumericsError
 from engine.options import SamplingOptions
@@ -19,62 +19,86 @@ TARGET = np.random.default_rng(1).normal(0, 1.5, V).astype(np.float32)
 DRAFT = np.random.default_rng(2).normal(0, 1.5, V).astype(np.float32)
 
 
-def spoken(row: Row, draft_row: Row | None, fixed: int | None, sampler: Sampler, draws: int) -> np.ndarray:
-    """How often each token came, drafted and judged `draws` times."""
+def spoken(p: Distribution, q: Distribution | int, draws: int, seed: int) -> np.ndarray:
+    """How often each token came when drafts from `q` (or a certain token) were judged `draws` times: `judge`, with each
+    token's residual computed once."""
     counts = np.zeros(V, np.int64)
-    for _ in range(draws):
-        sampler.commit((0,))  # the next random numbers
-        token = fixed if draft_row is None else draft_row.draw(Purpose.DRAFT)
-        q = None if draft_row is None else draft_row.distribution
+    certain = isinstance(q, int)
+    chances = {token: (p.probability(token), 1.0 if certain else q.probability(token)) for token in range(V)}
+    rest = {token: p.residual(None if certain else q, token) for token in ([q] if certain else q.ids.tolist())}
+    for i in range(draws):
+        token = q if certain else q.sample(uniform(seed, i, 0, Purpose.DRAFT))
+        chance = uniform(seed, i, 0, Purpose.ACCEPT)
+        if not accepts(*chances[token], chance):
+            token = rest[token].sample(uniform(seed, i, 0, Purpose.TARGET))
+        counts[token] += 1
+    return counts
+
+
+def dense(p: Distribution) -> np.ndarray:
+    return p.at(np.arange(V))
+
+
+def test_judge_does_what_is_counted_below() -> None:
+    sampler = Sampler(SamplingOptions(0.9, top_k=6, seed=11))
+    row, draft_row = sampler.row(TARGET), sampler.row(DRAFT)
+    p, q = row.distribution, draft_row.distribution
+    counts = np.zeros(V, np.int64)
+    for _ in range(500):
+        token = draft_row.draw(Purpose.DRAFT)
         accepted, _, replacement = judge(row, token, q, greedy=False)
         counts[token if accepted else replacement] += 1
-    return counts
+        sampler.commit((0,))  # the next random numbers
+    assert counts.tolist() == spoken(p, q, 500, seed=11).tolist()
 
 
 def test_o29_400_000_draws_match_the_target() -> None:
     """Top-k 6 on the target: the drafter, which knows no top-k, proposes tokens that the target never says."""
-    sampler, drafts = Sampler(SamplingOptions(0.9, top_k=6, seed=11)), Sampler(SamplingOptions(1.3, seed=11))
-    row = sampler.row(TARGET)
-    q = drafts.row(DRAFT).distribution
-    assert set(q.ids) - set(row.distribution.ids)
-    draft_row = _of(q, sampler)
-    counts = spoken(row, draft_row, None, sampler, 400_000)
-    assert deviation(counts, row.distribution.at(np.arange(V))) < 4
+    p = Sampler(SamplingOptions(0.9, top_k=6)).row(TARGET).distribution
+    q = Sampler(SamplingOptions(1.3)).row(DRAFT).distribution
+    assert set(q.ids.tolist()) - set(p.ids.tolist())
+    assert deviation(spoken(p, q, 400_000, seed=11), dense(p)) < 4
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        SamplingOptions(1.0, seed=1),
-        SamplingOptions(0.7, top_k=4, seed=2),
-        SamplingOptions(1.2, top_p=0.8, seed=3),
-        SamplingOptions(1.0, min_p=0.1, seed=4),
-        SamplingOptions(0.8, top_k=9, top_p=0.9, min_p=0.02, repetition_penalty=1.2, presence_penalty=0.5, seed=5),
-        SamplingOptions(1.0, logit_bias={1: 2.0, 4: -3.0}, seed=6),
+        SamplingOptions(1.0),
+        SamplingOptions(0.7, top_k=4),
+        SamplingOptions(1.2, top_p=0.8),
+        SamplingOptions(1.0, min_p=0.1),
+        SamplingOptions(0.8, top_k=9, top_p=0.9, min_p=0.02, repetition_penalty=1.2, presence_penalty=0.5),
+        SamplingOptions(1.0, logit_bias={1: 2.0, 4: -3.0}),
     ],
     ids=["temperature", "top-k", "top-p", "min-p", "everything", "bias"],
 )
 def test_o29_every_sampler_setting_is_exact(options: SamplingOptions) -> None:
     sampler = Sampler(options, prompt=[3, 5])
-    row, draft_row = sampler.row(TARGET), sampler.row(DRAFT)
-    expected = row.distribution.at(np.arange(V))
-    assert row.distribution is row.distribution  # drawn from once and for all: commits below do not touch it
-    assert deviation(spoken(row, draft_row, None, sampler, 30_000), expected) < 4
+    p, q = sampler.row(TARGET).distribution, sampler.row(DRAFT).distribution
+    assert deviation(spoken(p, q, 20_000, seed=5), dense(p)) < 4
 
 
 def test_o29_a_trimmed_draft_head_is_exact() -> None:
     ids = np.array([1, 2, 7, 8])
-    sampler = Sampler(SamplingOptions(1.0, top_k=8, seed=8))
-    row, draft_row = sampler.row(TARGET), sampler.row(DRAFT[ids], ids=ids)
-    assert deviation(spoken(row, draft_row, None, sampler, 60_000), row.distribution.at(np.arange(V))) < 4
+    sampler = Sampler(SamplingOptions(1.0, top_k=8))
+    p, q = sampler.row(TARGET).distribution, sampler.row(DRAFT[ids], ids=ids).distribution
+    assert deviation(spoken(p, q, 20_000, seed=8), dense(p)) < 4
 
 
 @pytest.mark.parametrize("token", [int(np.argmax(TARGET)), int(np.argmin(TARGET))])
 def test_o29_a_certain_draft_is_exact(token: int) -> None:
     """N-gram lookup claims q = 1, for a likely token and for one that the target cannot say."""
-    sampler = Sampler(SamplingOptions(1.0, top_k=8, seed=9))
-    row = sampler.row(TARGET)
-    assert deviation(spoken(row, None, token, sampler, 60_000), row.distribution.at(np.arange(V))) < 4
+    p = Sampler(SamplingOptions(1.0, top_k=8)).row(TARGET).distribution
+    assert deviation(spoken(p, token, 20_000, seed=9), dense(p)) < 4
+
+
+def test_the_count_notices_a_wrong_rule() -> None:
+    """Drawing the replacement from p, not from the residual, is the classic fault: the test must see it."""
+    p = Sampler(SamplingOptions(0.9, top_k=6)).row(TARGET).distribution
+    q = Sampler(SamplingOptions(1.3)).row(DRAFT).distribution
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Distribution, "residual", lambda self, draft, token: self)
+        assert deviation(spoken(p, q, 20_000, seed=11), dense(p)) > 10
 
 
 def test_o29_several_places_are_jointly_exact() -> None:
@@ -84,7 +108,7 @@ def test_o29_several_places_are_jointly_exact() -> None:
     wrong = np.random.default_rng(4).normal(0, 1.2, (vocabulary + 1, vocabulary)).astype(np.float32)
     sampler = Sampler(SamplingOptions(1.0, top_k=4, seed=5))
     counts = np.zeros((vocabulary, vocabulary), np.int64)
-    for _ in range(25_000):
+    for _ in range(5_000):
         sampler.commit((0,))
         q1 = sampler.row(wrong[-1])
         d1 = q1.draw(Purpose.DRAFT)
@@ -161,10 +185,3 @@ def test_every_row_sees_the_drafts_before_it() -> None:
     logits[:, 6] = 4
     verdict = verify(greedy_draft(3, 3), logits, Sampler(SamplingOptions(presence_penalty=2.0)))
     assert (verdict.accepted, verdict.next.token) == (1, 6)
-
-
-def _of(distribution: Distribution, sampler: Sampler) -> Row:
-    """A row that draws from `distribution` with the random numbers of `sampler`."""
-    row = sampler.row(DRAFT)
-    row.__dict__["distribution"] = distribution
-    return row
