@@ -19,12 +19,19 @@ class ComputeContext:
         self.threads = threads
         self.float_activations = float_activations
         self._scratch = _aligned(1 << 16)
+        self._plan = np.zeros(1 << 8, np.int64)
 
     def scratch(self, nbytes: int) -> npt.NDArray[np.uint8]:
         """uint8 [nbytes], 64-byte aligned, contents undefined; the next call may return the same memory."""
         if nbytes > self._scratch.size:
             self._scratch = _aligned(max(nbytes, self._scratch.size * 2))
         return self._scratch[:nbytes]
+
+    def plan(self, fields: int) -> npt.NDArray[np.int64]:
+        """int64 [at least `fields`] for what a dispatch tells its tasks, contents undefined, the same at every call."""
+        if fields > self._plan.size:
+            self._plan = np.zeros(2 * fields, np.int64)
+        return self._plan
 
 
 def _aligned(nbytes: int) -> npt.NDArray[np.uint8]:

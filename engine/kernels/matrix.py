@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,3 +23,5 @@ class Matrix:
     data: npt.NDArray[np.uint8]
     scale: npt.NDArray[np.float32] | None = None
     """F8_E4M3 only: one factor per 128 × 128 block [ceil(rows / 128), ceil(cols / 128)]."""
+    memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+    """What kernels have worked out of this matrix once (addresses, sizes); no part of its value."""

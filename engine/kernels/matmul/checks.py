@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
@@ -13,25 +11,12 @@ from engine.kernels.matrix import Matrix
 Floats = npt.NDArray[np.float32]
 
 
-def check_arguments(matrices: Sequence[Matrix], x: Floats, outs: Sequence[Floats]) -> None:
-    """Raises ValueError when shapes, types or the number of bytes of a product do not fit."""
-    if len(matrices) != len(outs):
-        raise ValueError(f"{len(matrices)} matrices have {len(outs)} outputs")
-    _check_array("the input", x)
-    if not len(x):
-        raise ValueError("the input has no row")
-    for matrix, out in zip(matrices, outs, strict=True):
-        _check_array("the output", out)
-        if x.shape[1] != matrix.cols:
-            raise ValueError(f"the input has {x.shape[1]} columns, the {matrix.format} matrix {matrix.cols}")
-        if out.shape != (x.shape[0], matrix.rows):
-            raise ValueError(f"the output is {out.shape}, not {(x.shape[0], matrix.rows)}")
-        check_matrix(matrix)
-
-
-def _check_array(name: str, array: Floats) -> None:
+def check_array(name: str, array: Floats) -> None:
+    """Raises ValueError unless the array is a C-contiguous float32 matrix with rows."""
     if array.dtype != np.float32 or array.ndim != 2 or not array.flags.c_contiguous:
         raise ValueError(f"{name} must be a C-contiguous float32 matrix, not {array.dtype} {array.shape}")
+    if not len(array):
+        raise ValueError(f"{name} has no row")
 
 
 def check_matrix(matrix: Matrix) -> None:

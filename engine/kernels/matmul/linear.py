@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.kernels.context import ComputeContext
 from engine.kernels.formats import FORMATS, row_bytes
+from engine.kernels.matmul import dispatch
 from engine.kernels.matmul.activations import PREPARATIONS, preparation_task, prepared_bytes
-from engine.kernels.matmul.checks import check_arguments
+from engine.kernels.matmul.checks import check_array, check_matrix
 from engine.kernels.matmul.dequantise import row_decoder
 from engine.kernels.matmul.dots import activations_of, dot_of, kernel_name
-from engine.kernels.matmul.job import JOB_FIELDS
-from engine.kernels.matmul.tasks import DEALER, kernel_task, run_jobs
+from engine.kernels.matmul.job import JOB_FIELDS, Field
+from engine.kernels.matmul.tasks import kernel_task
 from engine.kernels.matrix import Matrix
+from engine.kernels.team import GATE
 
 Floats = npt.NDArray[np.float32]
 
-_CHUNK_BYTES = 1 << 16
-"""weights that a thread takes at a time: they stay in its second-level cache while several passes read them"""
 _SMALL_PRODUCT = 1 << 19
 """multiplications below which waking the other threads (some 15 µs) would not pay"""
 _SMALL_PREPARATION = 1 << 16
@@ -42,101 +41,87 @@ def linear_many(context: ComputeContext, matrices: Sequence[Matrix], x: Floats, 
 
     Raises ValueError when shapes, types or the number of bytes do not fit.
     """
-    check_arguments(matrices, x, outs)
-    layouts = [_layout(matrix.format, matrix.cols, context.float_activations) for matrix in matrices]
-    prepared = _prepare(context, layouts, x)
-    jobs: list[int] = []
-    for matrix, layout, out in zip(matrices, layouts, outs, strict=True):
-        jobs += _job(context, matrix, layout, prepared[layout.activations], out)
-    small = x.size * sum(matrix.rows for matrix in matrices) < _SMALL_PRODUCT
-    run_jobs(jobs, 1 if small else context.threads)
+    if len(matrices) != len(outs):
+        raise ValueError(f"{len(matrices)} matrices have {len(outs)} outputs")
+    check_array("the input", x)
+    T, K = x.shape
+    records = [_record(context, matrix) for matrix in matrices]
+    rows = 0
+    for matrix, out in zip(matrices, outs, strict=True):
+        check_array("the output", out)
+        if matrix.cols != K:
+            raise ValueError(f"the input has {K} columns, the {matrix.format} matrix {matrix.cols}")
+        if out.shape != (T, matrix.rows):
+            raise ValueError(f"the output is {out.shape}, not {(T, matrix.rows)}")
+        rows += matrix.rows
+    threads = context.threads if T * K * rows >= _SMALL_PRODUCT else 1
+    plan = context.plan(dispatch.HEADER_FIELDS + len(records) * JOB_FIELDS)
+    prepared = _prepare(context, plan, records, x)
+    for index, (record, out) in enumerate(zip(records, outs, strict=True)):
+        dispatch.add_job(plan, index, record.fields, *prepared[record.activations], out, threads)
+    with GATE:
+        dispatch.run_plan(plan, dispatch.DEALER.address, len(records), threads)
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
-    """What the kernel of a format must know of rows of a given length."""
+class _Record:
+    """What a matrix brings to every job."""
 
-    kernel: int
     activations: str
-    row_bytes: int
-    steps: int
-    tail_bytes: int
+    """name of their preparation"""
+    fields: npt.NDArray[np.int64]
 
 
-@cache
-def _layout(format_name: str, cols: int, float_activations: bool) -> _Layout:
-    kernel = kernel_name(format_name, float_activations)
-    dot = dot_of(kernel)
-    size = row_bytes(format_name, cols)
-    return _Layout(
-        kernel_task(kernel).address, activations_of(kernel), size, -(-cols // dot.columns), size % dot.weight_bytes
-    )
+def _record(context: ComputeContext, matrix: Matrix) -> _Record:
+    record: _Record | None = matrix.memo.get(context.float_activations)
+    if record is None:
+        check_matrix(matrix)
+        kernel = kernel_name(matrix.format, context.float_activations)
+        record = _Record(activations_of(kernel), _fields(matrix, kernel))
+        matrix.memo[context.float_activations] = record
+    return record
 
 
-def _prepare(context: ComputeContext, layouts: Sequence[_Layout], x: Floats) -> dict[str, tuple[int, int, int]]:
-    """Prepare the input as the layouts want it: name of the preparation → (address, distance of rows, rows)."""
-    T, K = x.shape
-    source = x.ctypes.data
-    prepared: dict[str, tuple[int, int, int]] = {}
-    total = 0
-    for layout in layouts:
-        name = layout.activations
-        if name == "floats" and K % PREPARATIONS[name].columns == 0:
-            prepared[name] = source, 4 * K, T
-        elif name not in prepared:
-            prepared[name] = total, prepared_bytes(name, K), T
-            total += T * prepared_bytes(name, K)
-    if total == 0:
-        return prepared
-    scratch = context.scratch(total).ctypes.data
-    chunk = max(1, _SMALL_PREPARATION // 4 // K)
-    jobs: list[int] = []
-    for name, (start, stride, _) in prepared.items():
-        if stride == 4 * K and start == source:
-            continue
-        prepared[name] = scratch + start, stride, T
-        sizes = [
-            preparation_task(name).address,
-            -(-T // chunk),
-            chunk,
-            T,
-            source,
-            4 * K,
-            0,
-            0,
-            scratch + start,
-            stride,
-            T,
-        ]
-        jobs += [*sizes, *[0] * (JOB_FIELDS - len(sizes))]
-    run_jobs(jobs, 1 if x.size < _SMALL_PREPARATION else context.threads)
-    return prepared
-
-
-def _job(
-    context: ComputeContext, matrix: Matrix, layout: _Layout, activations: tuple[int, int, int], out: Floats
-) -> list[int]:
-    """The fields of a product, in the order of `job.Field`."""
-    chunk = max(4, min(_CHUNK_BYTES // layout.row_bytes, -(-matrix.rows // (4 * context.threads))))
-    scale, scale_stride = 0, 0
+def _fields(matrix: Matrix, kernel: str) -> npt.NDArray[np.int64]:
+    dot, size = dot_of(kernel), row_bytes(matrix.format, matrix.cols)
+    fields = np.zeros(JOB_FIELDS, np.int64)
+    fields[Field.KERNEL] = kernel_task(kernel).address
+    fields[Field.ROWS] = matrix.rows
+    fields[Field.WEIGHTS] = matrix.data.ctypes.data
+    fields[Field.ROW_BYTES] = size
+    fields[Field.STEPS] = -(-matrix.cols // dot.columns)
+    fields[Field.TAIL_BYTES] = size % dot.weight_bytes
     if matrix.scale is not None:
-        scale, scale_stride = matrix.scale.ctypes.data, 4 * matrix.scale.shape[1]
-    return [
-        layout.kernel,
-        -(-matrix.rows // chunk),
-        chunk,
-        matrix.rows,
-        matrix.data.ctypes.data,
-        layout.row_bytes,
-        layout.steps,
-        layout.tail_bytes,
-        *activations,
-        out.ctypes.data,
-        4 * out.shape[1],
-        scale,
-        scale_stride,
-        0,
-    ]
+        fields[Field.SCALE] = matrix.scale.ctypes.data
+        fields[Field.SCALE_STRIDE] = 4 * matrix.scale.shape[1]
+    return fields
+
+
+def _prepare(
+    context: ComputeContext, plan: npt.NDArray[np.int64], records: Sequence[_Record], x: Floats
+) -> dict[str, tuple[int, int]]:
+    """Prepare the input as the matrices want it: name of the preparation → (address, distance of rows in bytes)."""
+    T, K = x.shape
+    starts: dict[str, tuple[int, int]] = {}
+    total = 0
+    for record in records:
+        name = record.activations
+        if name not in starts:
+            stride = prepared_bytes(name, K)
+            starts[name] = total, stride
+            total += T * stride
+    scratch = context.scratch(total)
+    threads = min(context.threads, T) if x.size >= _SMALL_PREPARATION else 1
+    prepared = {}
+    for name, (start, stride) in starts.items():
+        if name == "floats" and K % PREPARATIONS[name].columns == 0:
+            prepared[name] = dispatch.address_of(x), 4 * K
+            continue
+        task = preparation_task(name).address
+        with GATE:
+            address = dispatch.prepare(plan, dispatch.DEALER.address, task, x, scratch, start, stride, threads)
+        prepared[name] = address, stride
+    return prepared
 
 
 def warm_up(context: ComputeContext, formats: set[str]) -> Iterator[str]:
@@ -147,7 +132,8 @@ def warm_up(context: ComputeContext, formats: set[str]) -> Iterator[str]:
     unknown = sorted(formats - FORMATS.keys())
     if unknown:
         raise ValueError(f"there are no weight formats {', '.join(unknown)}; known are {', '.join(FORMATS)}")
-    DEALER.compile()
+    for item in (dispatch.DEALER, dispatch.prepare, dispatch.address_of, dispatch.add_job, dispatch.run_plan):
+        item.compile()
     for name in sorted(formats):
         kernel = kernel_name(name, context.float_activations)
         kernel_task(kernel).compile()

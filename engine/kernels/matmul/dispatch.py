@@ -1,0 +1,91 @@
+"""From Python to the tasks in a few calls: records are filled in compiled code, where an array's address costs nothing.
+
+A plan is an int64 array: a counter, the number of jobs, then the jobs (`job.Field`).
+"""
+
+from __future__ import annotations
+
+from engine.kernels.compiled import Task, kernel
+from engine.kernels.matmul.job import JOB_FIELDS, Field
+from engine.kernels.team import argument, call_task, run_team, take_number
+
+_KERNEL, _CHUNKS, _CHUNK_ROWS = int(Field.KERNEL), int(Field.CHUNKS), int(Field.CHUNK_ROWS)
+_ROWS, _WEIGHTS, _ROW_BYTES = int(Field.ROWS), int(Field.WEIGHTS), int(Field.ROW_BYTES)
+_ACTIVATIONS, _ACTIVATION_STRIDE = int(Field.ACTIVATIONS), int(Field.ACTIVATION_STRIDE)
+_COUNT, _OUT, _OUT_STRIDE = int(Field.COUNT), int(Field.OUT), int(Field.OUT_STRIDE)
+_JOBS = 8  # the counter, which all threads write, has a cache line to itself
+HEADER_FIELDS = 16
+
+_CHUNK_BYTES = 1 << 16
+"""weights that a thread takes at a time: they stay in its second-level cache while several passes read them"""
+_CHUNKS_A_THREAD = 4
+"""so that a thread which started late still finds work"""
+
+
+@kernel("intp(int64[::1], intp, intp, float32[:, ::1], uint8[::1], intp, intp, intp)")
+def prepare(plan, dealer, task, x, scratch, start, stride, threads):  # type: ignore[no-untyped-def]
+    """Prepare activations [T, K] into scratch memory, rows `stride` bytes apart; returns the address of the first."""
+    T, K = x.shape
+    job = plan[HEADER_FIELDS:]
+    chunk = (T + threads - 1) // threads
+    address = scratch.ctypes.data + start
+    plan[0], plan[_JOBS] = 0, 1
+    job[_KERNEL], job[_CHUNKS], job[_CHUNK_ROWS], job[_ROWS] = task, threads, chunk, T
+    job[_WEIGHTS], job[_ROW_BYTES] = x.ctypes.data, 4 * K
+    job[_ACTIVATIONS], job[_ACTIVATION_STRIDE] = address, stride
+    if threads == 1:
+        call_task(task, job.ctypes.data, 0, T)
+    else:
+        run_team(dealer, plan.ctypes.data, threads)
+    return address
+
+
+@kernel("intp(float32[:, ::1])")
+def address_of(x):  # type: ignore[no-untyped-def]
+    """Where an array starts."""
+    return x.ctypes.data
+
+
+@kernel("void(int64[::1], intp, int64[::1], intp, intp, float32[:, ::1], intp)")
+def add_job(plan, index, fields, activations, stride, out, threads):  # type: ignore[no-untyped-def]
+    """Job number `index` of a plan: what is known of the matrix (`fields`), its activations and its output."""
+    job = plan[HEADER_FIELDS + index * JOB_FIELDS :]
+    for i in range(JOB_FIELDS):
+        job[i] = fields[i]
+    rows = fields[_ROWS]
+    fair = (rows + _CHUNKS_A_THREAD * threads - 1) // (_CHUNKS_A_THREAD * threads)
+    chunk = max(4, min(_CHUNK_BYTES // fields[_ROW_BYTES], fair))
+    job[_CHUNKS], job[_CHUNK_ROWS] = (rows + chunk - 1) // chunk, chunk
+    job[_ACTIVATIONS], job[_ACTIVATION_STRIDE], job[_COUNT] = activations, stride, out.shape[0]
+    job[_OUT], job[_OUT_STRIDE] = out.ctypes.data, 4 * out.shape[1]
+
+
+@kernel("void(int64[::1], intp, intp, intp)")
+def run_plan(plan, dealer, jobs, threads):  # type: ignore[no-untyped-def]
+    """Work through the first `jobs` jobs; threads take chunks of rows as they come free."""
+    plan[0], plan[_JOBS] = 0, jobs
+    if threads == 1:
+        call_task(dealer, plan.ctypes.data, 0, 1)
+    else:
+        run_team(dealer, plan.ctypes.data, threads)
+
+
+def _deal(plan, _index, _tasks):  # type: ignore[no-untyped-def]
+    jobs = argument(plan, _JOBS)
+    while True:
+        chunk = take_number(plan)
+        job = plan + 8 * HEADER_FIELDS
+        left = jobs
+        while left > 0 and chunk >= argument(job, _CHUNKS):
+            chunk -= argument(job, _CHUNKS)
+            job += 8 * JOB_FIELDS
+            left -= 1
+        if left == 0:
+            return
+        rows = argument(job, _CHUNK_ROWS)
+        first = chunk * rows
+        call_task(argument(job, _KERNEL), job, first, min(first + rows, argument(job, _ROWS)))
+
+
+DEALER = Task(_deal)
+"""Takes chunks of rows, of one job after the other, from the plan's counter until none is left."""
