@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import OptionError
+from engine.demo import DEMO, demo_sidecar_path, resolve
+from engine.errors import CheckpointError, OptionError
 from engine.options import LoadOptions
 
 if TYPE_CHECKING:
@@ -64,19 +65,18 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 def open_model(arguments: argparse.Namespace, progress: Callable[[LoadProgress], None], cancel: CancelToken) -> Model:
     """Load the model that the arguments name."""
     options = LoadOptions(arguments.threads, arguments.context, arguments.memory_budget)
+    path = resolve(arguments.model)
+    if not path.exists():  # said at once, not after seconds of imports
+        raise CheckpointError(f"There is no file or folder {path}.")
     from engine.kernels.cpu import configure_environment
 
     configure_environment()  # before the kernels' first import
     from engine.loading import load_model
 
-    return load_model(
-        arguments.model, sidecar=_sidecar(arguments.sidecar), options=options, progress=progress, cancel=cancel
-    )
+    return load_model(path, sidecar=_sidecar(arguments.sidecar), options=options, progress=progress, cancel=cancel)
 
 
 def _sidecar(text: str | None) -> Path | None:
-    from engine.demo import DEMO, demo_sidecar_path
-
     if text is None:
         return None
     return demo_sidecar_path() if text == DEMO and not Path(DEMO).exists() else Path(text)

@@ -64,6 +64,7 @@ class Output:
         self._console = Console(quiet=arguments.json)
         self._colour = wants_colour(arguments.colour)
         self._show_refused = arguments.show_refused
+        self._open_line = False
 
     def load(self, record: LoadProgress) -> None:
         """Progress of loading; a script gets every step, a person one line."""
@@ -81,14 +82,16 @@ class Output:
         if self._json:
             print(json.dumps(to_json(record), ensure_ascii=False), flush=True)
         elif isinstance(record, Round):
-            sys.stdout.write(styled_round(record, self._colour, self._show_refused))
+            text = styled_round(record, self._colour, self._show_refused)
+            self._open_line |= bool(text)
+            sys.stdout.write(text)
             sys.stdout.flush()
 
     def end(self, ending: Finished | Failed) -> None:
         """After the last record: the run in numbers, and what a person should know about it."""
         from engine.decoding.records import Failed
 
-        if not self._json:
+        if self._open_line:
             sys.stdout.write("\n")
             sys.stdout.flush()
         if isinstance(ending, Failed):
@@ -157,7 +160,7 @@ def _check(reply: Finished, again: Finished, output: Output) -> int:
 
 def _summary(ending: Finished) -> str:
     stats = ending.stats
-    parts = [f"{stats.emitted} tokens in {stats.rounds} rounds ({stats.tokens_per_round:.2f} per round)"]
+    parts = [f"{stats.emitted} tokens, the first with the prompt, then {stats.tokens_per_round:.2f} per round"]
     if stats.acceptance is not None:
         parts.append(f"{100 * stats.acceptance:.0f} % of {stats.tested} tested drafts accepted")
     parts.append(f"{stats.tokens_per_s:.1f} tokens/s")

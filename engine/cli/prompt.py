@@ -72,6 +72,8 @@ def read_prompt(arguments: argparse.Namespace) -> Prompt:
     if arguments.tokens is not None:
         if arguments.system is not None or arguments.raw:
             raise OptionError("--tokens are taken as they are: leave --system and --raw out.")
+        if not arguments.tokens:
+            raise OptionError("The prompt is empty: write something first.")
         return Prompt(ids=tuple(arguments.tokens))
     if arguments.messages is not None:
         if arguments.raw:
