@@ -17,12 +17,9 @@ _HOME = tempfile.TemporaryDirectory(prefix="draftscope-tests-")
 for _variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
     os.environ[_variable] = str(Path(_HOME.name) / _variable.lower())
 
-try:  # compiled kernels are kept in the user's cache, keyed by the source: the next run starts warm
-    from engine.kernels.cpu import configure_environment
-except ImportError:
-    pass
-else:
-    configure_environment()
+from engine.kernels.cpu import configure_environment  # noqa: E402 - the folders above must be set first
+
+configure_environment()  # compiled kernels are kept in the user's cache, keyed by the source: the next run starts warm
 
 DATA = Path(__file__).parent / "data"
 THREAD_GRACE_S = 3.0
