@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.weights.allocation import Allocation, allocate, minimum_budget
 from engine.weights.prediction import Machine, Prediction, predict
-from engine.weights.sizes import Placement, place
+from engine.weights.sizes import Placement, place, place_for
 
 if TYPE_CHECKING:
     from engine.files.checkpoint import Checkpoint
@@ -83,19 +83,23 @@ def make_plan(
     context: int | None = None,
     draft_tokens: int = 3,
     machine: Machine | None = None,
+    split_heads: bool = False,
 ) -> Plan:
     """Plan a budget in bytes (None: everything) for conversations of `context` tokens (None: the model's limit).
+
+    `split_heads` as for `open_weights`.
 
     Raises:
         OptionError: the budget is below `Plan.minimum`.
         CheckpointError: a tensor is missing.
     """
-    placement = place(checkpoint, sidecar, draft_tokens)
+    placement = place_for(checkpoint, sidecar, draft_tokens, budget, split_heads=split_heads)
+    smallest = place(checkpoint, sidecar, draft_tokens, split_heads=split_heads)
     allocation = allocate(placement.sizes, budget)
     positions = min(context or checkpoint.config.context, checkpoint.config.context)
     return Plan(
         budget=budget,
-        minimum=minimum_budget(placement.sizes),
+        minimum=minimum_budget(smallest.sizes),
         everything=placement.sizes.everything,
         resident_bytes=allocation.resident_bytes,
         ring_bytes=allocation.ring_bytes,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from engine.options import MAX_DRAFT_TOKENS
 from engine.weights.allocation import Allocation
 from engine.weights.sizes import Placement
+from engine.weights.units import drafting_step, only_drafting
 
 _ROW_COST = 0.47
 """Time of a verification pass per row, as a share of a one-row pass, where arithmetic is the limit."""
@@ -43,14 +44,14 @@ class Prediction:
 
 def predict(placement: Placement, allocation: Allocation, machine: Machine) -> tuple[Prediction, ...]:
     """Draft lengths 0…14, or only 0 where there is no MTP layer."""
-    has_mtp = "mtp" in placement.layouts
+    has_mtp = "mtp" in placement.sizes.units
     return tuple(_round(placement, allocation, machine, d) for d in range(MAX_DRAFT_TOKENS + 1 if has_mtp else 1))
 
 
 def _round(placement: Placement, allocation: Allocation, machine: Machine, drafts: int) -> Prediction:
     sizes = placement.sizes.units
-    verify_units = [name for name in sizes if name not in ("mtp", "draft_head")]
-    draft_units = ["mtp", "draft_head" if "draft_head" in sizes else "head"] if drafts else []
+    verify_units = [name for name in sizes if not only_drafting(name)]
+    draft_units = drafting_step(list(sizes)) if drafts else []
     experts = [_experts(placement, name, drafts + 1) for name in verify_units]
     draft_experts = drafts * _experts(placement, "mtp", 1) if drafts else 0.0
     streamed = set(allocation.streamed)

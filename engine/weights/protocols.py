@@ -27,6 +27,10 @@ class WeightSource(Protocol):
         """The unit's matrices by canonical tensor name without the unit's prefix (`mlp.gate_proj.weight`); waits until
         they are in memory."""
 
+    def pieces(self, unit: str) -> Sequence[str]:
+        """What to acquire in place of `head` or `draft_head`, one after the other: each holds the rows that follow the
+        one before. Mostly the unit itself; with a budget, a head larger than every layer may come in pieces."""
+
     def release(self, unit: str) -> None:
         """The unit's matrices are not needed any more in this pass."""
 

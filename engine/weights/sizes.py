@@ -55,10 +55,12 @@ class Placement:
         return lay_out([*unit.ranges, *(tensor.range for part in unit.parts for tensor in part.tensors)])
 
 
-def place(checkpoint: Checkpoint, sidecar: Sidecar | None, draft_tokens: int) -> Placement:
+def place(
+    checkpoint: Checkpoint, sidecar: Sidecar | None, draft_tokens: int, *, split_heads: bool = False
+) -> Placement:
     """Headers only: nothing is read."""
     specs = tensors_in_use(checkpoint, sidecar)
-    units = build_units(checkpoint, sidecar, draft_tokens=draft_tokens)
+    units = build_units(checkpoint, sidecar, draft_tokens=draft_tokens, split_heads=split_heads)
     layouts = {unit.name: lay_out(unit.ranges) for unit in units}
     parts = {unit.name: {part.expert: part for part in unit.parts} for unit in units if unit.parts}
     tied = "lm_head.weight" not in specs
@@ -85,6 +87,16 @@ def place(checkpoint: Checkpoint, sidecar: Sidecar | None, draft_tokens: int) ->
             scratch=sum(scratch_bytes(specs[name]) for name in (EMBEDDING, MTP_EMBEDDING) if name in specs),
         ),
     )
+
+
+def place_for(
+    checkpoint: Checkpoint, sidecar: Sidecar | None, draft_tokens: int, budget: int | None, *, split_heads: bool
+) -> Placement:
+    """The placement for a budget: heads stay whole where everything fits, and are split as asked where it does not."""
+    whole = place(checkpoint, sidecar, draft_tokens)
+    if not split_heads or budget is None or budget >= whole.sizes.everything:
+        return whole
+    return place(checkpoint, sidecar, draft_tokens, split_heads=True)
 
 
 def _experts_bytes(units: tuple[Unit, ...], layouts: Mapping[str, Layout]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,9 +23,9 @@ from engine.weights.ranges import ByteRange
 from engine.weights.reader import Reader, Stall
 from engine.weights.resident import Progress, Resident, load_resident
 from engine.weights.ring import Ring
-from engine.weights.sizes import Placement, place
+from engine.weights.sizes import Placement, place_for
 from engine.weights.statistics import WeightStatistics
-from engine.weights.units import EMBEDDING, MTP_EMBEDDING, Unit
+from engine.weights.units import EMBEDDING, MTP_EMBEDDING, Unit, drafting_step, group_of
 from engine.weights.vectors import FloatArray, load_vectors
 from engine.weights.views import matrices
 
@@ -50,6 +51,7 @@ def open_weights(
     *,
     budget: int | None = None,
     draft_tokens: int = 3,
+    split_heads: bool = False,
     progress: Progress | None = None,
     cancel: CancelToken | None = None,
     reading: ReadOptions | None = None,
@@ -57,7 +59,8 @@ def open_weights(
     """Open the weights of a checkpoint (with the MTP layer of `sidecar`, if given) and read what stays in memory.
 
     `budget` is the most bytes that weights may occupy; None keeps everything. `draft_tokens` is how many drafts a round
-    is expected to make, which decides what is worth keeping. `progress` gets (bytes read so far, bytes in all).
+    is expected to make, which decides what is worth keeping. `split_heads`: the caller acquires heads by `pieces`, so
+    with a budget they need not be whole. `progress` gets (bytes read so far, bytes in all).
 
     Raises:
         OptionError: the budget is too small for this model.
@@ -65,7 +68,8 @@ def open_weights(
         ReadError: a file cannot be read.
         Cancelled.
     """
-    store = WeightStore(place(checkpoint, sidecar, draft_tokens), reading or ReadOptions(DiskFiles()))
+    placed = partial(place_for, checkpoint, sidecar, draft_tokens, split_heads=split_heads)
+    store = WeightStore(placed, reading or ReadOptions(DiskFiles()))
     store.set_budget(budget, progress, cancel)
     return store
 
@@ -76,9 +80,9 @@ class WeightStore:
     One thread computes with it; others may look at `statistics` and `residency` at any time.
     """
 
-    def __init__(self, placement: Placement, reading: ReadOptions) -> None:
-        self.units: tuple[Unit, ...] = placement.units
-        self._placement = placement
+    def __init__(self, placed: Callable[[int | None], Placement], reading: ReadOptions) -> None:
+        self._placed = placed
+        self._placement = placed(None)
         self._reading = reading
         self._vectors: dict[str, FloatArray] = {}
         self._resident = Resident()
@@ -94,9 +98,11 @@ class WeightStore:
             OptionError: the budget is too small; everything stays as it was.
             ReadError, Cancelled: the store is closed.
         """
-        allocation = allocate(self._placement.sizes, budget)
-        resident = self._resident.part_for(self._placement, allocation)
+        placement = self._placed(budget)
+        allocation = allocate(placement.sizes, budget)
+        resident = self._resident.part_for(placement, allocation)
         self.close()
+        self._placement = placement
         self._open(allocation, resident)
         try:
             self._load(progress, cancel)
@@ -151,7 +157,16 @@ class WeightStore:
         self._resident, self._tables, self._views = Resident(), {}, {}
         self._ring = self._experts = None
 
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """The units in execution order."""
+        return self._placement.units
+
     # -- what the model asks for --
+
+    def pieces(self, unit: str) -> tuple[str, ...]:
+        """See `WeightSource.pieces`."""
+        return tuple(u.name for u in self.units if group_of(u.name) == unit)
 
     def acquire(self, unit: str, cancel: CancelToken | None = None) -> Mapping[str, Matrix]:
         """See `WeightSource.acquire`.
@@ -230,12 +245,10 @@ class WeightStore:
     @property
     def draft_step_bytes(self) -> int:
         """Weight bytes that one draft step reads: the MTP layer and the head in use; 0 without an MTP layer."""
-        sizes = {unit.name: unit.nbytes for unit in self.units}
-        if "mtp" not in sizes:
-            return 0
-        mtp = self._placement.unit("mtp")
-        experts = self._placement.experts_per_token * (mtp.parts_nbytes // len(mtp.parts)) if mtp.parts else 0
-        return sizes["mtp"] + experts + sizes.get("draft_head", sizes["head"])
+        step = drafting_step([unit.name for unit in self.units])
+        units = [unit for unit in self.units if unit.name in step]
+        routed = self._placement.experts_per_token
+        return sum(u.nbytes + (routed * u.parts_nbytes // len(u.parts) if u.parts else 0) for u in units)
 
     def statistics(self) -> WeightStatistics:
         """A snapshot of the counters."""

@@ -8,7 +8,7 @@ of a mixture-of-experts layer are parts of its unit. Embedding rows are no unit:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from engine.files.sidecar import Sidecar
     from engine.files.tensor_spec import TensorSpec
 
+FP8_BLOCK = 128
+"""Rows and columns that share one scale of an FP8 matrix."""
 EMBEDDING = "embed_tokens.weight"
 MTP_EMBEDDING = "mtp.embed_tokens.weight"
 _HEADS = {"head": "lm_head.weight", "draft_head": "mtp.lm_head.weight"}
@@ -41,8 +43,8 @@ class UnitTensor:
     """FP8: full canonical name of its block scales."""
     scale_index: int | None = None
     """FP8 experts that are packed: which of the packed scales."""
-    scale_half: int | None = None
-    """FP8 gate_up_proj: 0 for the gate's half of the scales' rows, 1 for up's."""
+    scale_rows: tuple[int, int] | None = None
+    """FP8 matrices that are a run of rows of a stored one: which rows of its scales are theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +97,14 @@ def tensors_in_use(checkpoint: Checkpoint, sidecar: Sidecar | None) -> dict[str,
     return chosen
 
 
-def build_units(checkpoint: Checkpoint, sidecar: Sidecar | None = None, *, draft_tokens: int = 3) -> tuple[Unit, ...]:
+def build_units(
+    checkpoint: Checkpoint, sidecar: Sidecar | None = None, *, draft_tokens: int = 3, split_heads: bool = False
+) -> tuple[Unit, ...]:
     """The units in execution order: layers, head, then the MTP layer and the trimmed head if there are any.
 
     `draft_tokens` is the expected number of drafts a round, which decides how often the drafting units are used.
+    `split_heads` cuts heads that are larger than every layer into pieces of rows (`head.0`, `head.1`, …), units of
+    their own, so that a head of a gigabyte can be streamed in little memory.
 
     Raises:
         CheckpointError: a layer without a matrix, or no table for the head.
@@ -119,22 +125,40 @@ def build_units(checkpoint: Checkpoint, sidecar: Sidecar | None = None, *, draft
     has_mtp = "mtp" in groups
     has_draft_head = has_mtp and "draft_head" in groups
     head_uses = 1.0 + (drafting if has_mtp and not has_draft_head else 0.0)
-    units.append(_head(checkpoint, specs, head_uses))
+    largest = max(unit.nbytes for unit in units) if split_heads else None
+    units += _pieces(_head(checkpoint, specs, head_uses), largest)
     if has_mtp:
         units.append(_build("mtp", groups["mtp"], specs, uses=drafting))
     if has_draft_head:
-        units.append(_build("draft_head", groups["draft_head"], specs, uses=drafting))
+        units += _pieces(_build("draft_head", groups["draft_head"], specs, uses=drafting), largest)
     return tuple(units)
 
 
 def execution_order(units: Iterable[Unit], draft_tokens: int) -> tuple[str, ...]:
     """Units as one round uses them: the verification pass, then as many drafting steps as there are draft tokens."""
     names = [unit.name for unit in units]
-    verification = [name for name in names if name not in ("mtp", "draft_head")]
+    verification = [name for name in names if not only_drafting(name)]
+    return (*verification, *(drafting_step(names) * max(1, draft_tokens)))
+
+
+def drafting_step(names: Sequence[str]) -> list[str]:
+    """The units of one drafting step; none without an MTP layer."""
     if "mtp" not in names:
-        return tuple(verification)
-    step = ["mtp", "draft_head" if "draft_head" in names else "head"]
-    return (*verification, *(step * max(1, draft_tokens)))
+        return []
+    groups = {group_of(name) for name in names}
+    head = "draft_head" if "draft_head" in groups else "head"
+    return ["mtp", *(name for name in names if group_of(name) == head)]
+
+
+def group_of(name: str) -> str:
+    """The whole that a unit is a piece of: `head` for `head.3`; other units are wholes themselves."""
+    whole = name.split(".", maxsplit=1)[0]
+    return whole if whole in _HEADS else name
+
+
+def only_drafting(name: str) -> bool:
+    """Does only drafting use this unit?"""
+    return group_of(name) in ("mtp", "draft_head")
 
 
 def _unit_of(name: str) -> tuple[str, str]:
@@ -155,6 +179,20 @@ def _head(checkpoint: Checkpoint, specs: Mapping[str, TensorSpec], uses: float) 
     if spec is None:
         raise CheckpointError(f"{checkpoint.name} has neither lm_head.weight nor {EMBEDDING}; the file is incomplete.")
     return _build("head", {"weight": spec}, specs, uses)
+
+
+def _pieces(head: Unit, largest: int | None) -> list[Unit]:
+    """The head in pieces of rows no larger than `largest` bytes, or whole if it is not larger, or `largest` is None."""
+    (tensor,) = head.tensors
+    if largest is None or head.nbytes <= largest:
+        return [head]
+    row = tensor.range.nbytes // tensor.rows
+    step = max(1, largest // row // FP8_BLOCK) * FP8_BLOCK
+    begins = range(0, tensor.rows, step)
+    return [
+        Unit(f"{head.name}.{i}", (_rows(tensor, begin, min(begin + step, tensor.rows)),), uses=head.uses)
+        for i, begin in enumerate(begins)
+    ]
 
 
 def _build(unit: str, inner: Mapping[str, TensorSpec], specs: Mapping[str, TensorSpec], uses: float) -> Unit:
@@ -193,10 +231,16 @@ def _expert(projection: str, tensor: UnitTensor) -> Iterable[UnitTensor]:
     if projection != "gate_up_proj":
         yield replace(tensor, name=f"{projection}.weight")
         return
-    rows, half = tensor.rows // 2, tensor.range.nbytes // 2
-    for index, name in enumerate(("gate_proj.weight", "up_proj.weight")):
-        where = ByteRange(tensor.range.file, tensor.range.offset + index * half, half)
-        yield replace(tensor, name=name, rows=rows, range=where, scale_half=index if tensor.scale else None)
+    yield replace(_rows(tensor, 0, tensor.rows // 2), name="gate_proj.weight")
+    yield replace(_rows(tensor, tensor.rows // 2, tensor.rows), name="up_proj.weight")
+
+
+def _rows(tensor: UnitTensor, begin: int, end: int) -> UnitTensor:
+    """Rows begin … end − 1 of a matrix. With block scales, both are at the edge of a block."""
+    row = tensor.range.nbytes // tensor.rows
+    where = ByteRange(tensor.range.file, tensor.range.offset + begin * row, (end - begin) * row)
+    scales = (begin // FP8_BLOCK, -(-end // FP8_BLOCK)) if tensor.scale else None
+    return replace(tensor, rows=end - begin, range=where, scale_rows=scales)
 
 
 def _scale_name(spec: TensorSpec, specs: Mapping[str, TensorSpec]) -> str | None:

@@ -9,9 +9,6 @@ from engine.weights.buffers import ByteArray
 from engine.weights.units import UnitTensor
 from engine.weights.vectors import FloatArray
 
-FP8_BLOCK = 128
-"""Rows and columns that share one scale of an FP8 matrix."""
-
 
 def matrices(
     tensors: Sequence[UnitTensor], places: Sequence[int], buffer: ByteArray, vectors: Mapping[str, FloatArray]
@@ -35,7 +32,6 @@ def _scale(tensor: UnitTensor, vectors: Mapping[str, FloatArray]) -> FloatArray 
     scale = vectors[tensor.scale]
     if tensor.scale_index is not None:
         scale = scale[tensor.scale_index]
-    if tensor.scale_half is not None:
-        half = tensor.rows // FP8_BLOCK
-        scale = scale[tensor.scale_half * half : (tensor.scale_half + 1) * half]
+    if tensor.scale_rows is not None:
+        scale = scale[slice(*tensor.scale_rows)]
     return scale
