@@ -21,7 +21,7 @@ from engine.version import __version__
 State = Literal["ok", "note", "missing"]
 
 PACKAGES = (
-    "numpy", "numba", "llvmlite", "safetensors", "gguf", "tokenizers", "jinja2", "platformdirs", "psutil",
+    "numpy", "numba", "llvmlite", "safetensors", "gguf", "tokenizers", "jinja2", "platformdirs", "psutil", "pillow",
     "PySide6-Essentials", "pyqtgraph", "Pygments", "markdown-it-py",
 )  # fmt: skip
 _REINSTALL = "run `make run` in the project's folder, or install Draftscope again"
