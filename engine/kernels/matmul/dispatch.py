@@ -1,6 +1,6 @@
 """From Python to the tasks in a few calls: records are filled in compiled code, where an array's address costs nothing.
 
-A plan is an int64 array: a counter, the number of jobs, then the jobs (`job.Field`).
+A plan is an int64 array: a counter, the number of jobs, then for every worker the jobs (`job.Field`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ _KERNEL, _CHUNKS, _CHUNK_ROWS = int(Field.KERNEL), int(Field.CHUNKS), int(Field.
 _ROWS, _WEIGHTS, _ROW_BYTES = int(Field.ROWS), int(Field.WEIGHTS), int(Field.ROW_BYTES)
 _ACTIVATIONS, _ACTIVATION_STRIDE = int(Field.ACTIVATIONS), int(Field.ACTIVATION_STRIDE)
 _COUNT, _OUT, _OUT_STRIDE = int(Field.COUNT), int(Field.OUT), int(Field.OUT_STRIDE)
+_PANEL = int(Field.PANEL)
 _JOBS = 8  # the counter, which all threads write, has a cache line to itself
 HEADER_FIELDS = 16
 
@@ -26,15 +27,16 @@ _CHUNKS_A_THREAD = 4
 def prepare(plan, dealer, task, x, scratch, start, stride, threads):  # type: ignore[no-untyped-def]
     """Prepare activations [T, K] into scratch memory, rows `stride` bytes apart; returns the address of the first."""
     T, K = x.shape
-    job = plan[HEADER_FIELDS:]
     chunk = (T + threads - 1) // threads
     address = scratch.ctypes.data + start
     plan[0], plan[_JOBS] = 0, 1
-    job[_KERNEL], job[_CHUNKS], job[_CHUNK_ROWS], job[_ROWS] = task, threads, chunk, T
-    job[_WEIGHTS], job[_ROW_BYTES] = x.ctypes.data, 4 * K
-    job[_ACTIVATIONS], job[_ACTIVATION_STRIDE] = address, stride
+    for worker in range(threads):
+        job = plan[HEADER_FIELDS + worker * JOB_FIELDS :]
+        job[_KERNEL], job[_CHUNKS], job[_CHUNK_ROWS], job[_ROWS] = task, (T + chunk - 1) // chunk, chunk, T
+        job[_WEIGHTS], job[_ROW_BYTES] = x.ctypes.data, 4 * K
+        job[_ACTIVATIONS], job[_ACTIVATION_STRIDE] = address, stride
     if threads == 1:
-        call_task(task, job.ctypes.data, 0, T)
+        call_task(task, plan.ctypes.data + 8 * HEADER_FIELDS, 0, T)
     else:
         run_team(dealer, plan.ctypes.data, threads)
     return address
@@ -60,21 +62,32 @@ def add_job(plan, index, fields, activations, stride, out, threads):  # type: ig
     job[_OUT], job[_OUT_STRIDE] = out.ctypes.data, 4 * out.shape[1]
 
 
-@kernel("void(int64[::1], intp, intp, intp)")
-def run_plan(plan, dealer, jobs, threads):  # type: ignore[no-untyped-def]
-    """Work through the first `jobs` jobs; threads take chunks of rows as they come free."""
+@kernel("void(int64[::1], intp, intp, intp, uint8[::1], intp, intp)")
+def run_plan(plan, dealer, jobs, threads, scratch, panels, panel_bytes):  # type: ignore[no-untyped-def]
+    """Work through the first `jobs` jobs; threads take chunks of rows as they come free.
+
+    Every worker has records of its own, since it has a panel of its own: at scratch + panels, `panel_bytes` apart.
+    """
     plan[0], plan[_JOBS] = 0, jobs
+    size = jobs * JOB_FIELDS
+    for worker in range(threads):
+        start = HEADER_FIELDS + worker * size
+        for i in range(size):
+            plan[start + i] = plan[HEADER_FIELDS + i]
+        for index in range(jobs):
+            plan[start + index * JOB_FIELDS + _PANEL] = scratch.ctypes.data + panels + worker * panel_bytes
     if threads == 1:
         call_task(dealer, plan.ctypes.data, 0, 1)
     else:
         run_team(dealer, plan.ctypes.data, threads)
 
 
-def _deal(plan, _index, _tasks):  # type: ignore[no-untyped-def]
+def _deal(plan, worker, _workers):  # type: ignore[no-untyped-def]
     jobs = argument(plan, _JOBS)
+    records = plan + 8 * (HEADER_FIELDS + worker * jobs * JOB_FIELDS)
     while True:
         chunk = take_number(plan)
-        job = plan + 8 * HEADER_FIELDS
+        job = records
         left = jobs
         while left > 0 and chunk >= argument(job, _CHUNKS):
             chunk -= argument(job, _CHUNKS)

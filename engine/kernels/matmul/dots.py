@@ -5,13 +5,25 @@ from __future__ import annotations
 from functools import cache
 
 from engine.kernels.formats import FORMATS
+from engine.kernels.matmul.blocks import COLUMNS
 from engine.kernels.matmul.decoders import SUPER_BLOCKS, decoder_of
 from engine.kernels.matmul.dot import Dot
 from engine.kernels.matmul.float_weights import FLOAT_DOTS, float_dot
-from engine.kernels.matmul.int8_dot import small_blocks_dot, super_block_dot
+from engine.kernels.matmul.int8_dot import RECORD_BYTES, multiply
+from engine.kernels.matmul.operands import (
+    Kind,
+    SmallOperands,
+    SuperOperands,
+    kind_of_name,
+    load_operands,
+    small_operands,
+    super_operands,
+)
 from engine.kernels.matmul.small_blocks import SMALL_BLOCKS
+from engine.kernels.simd import Builder, Value, has
 
 _WITH_FLOATS = " float"
+_PANELS = "panels "
 
 
 def kernel_name(format_name: str, float_activations: bool) -> str:
@@ -20,22 +32,55 @@ def kernel_name(format_name: str, float_activations: bool) -> str:
     return format_name + _WITH_FLOATS if with_floats else format_name
 
 
-@cache
-def dot_of(kernel: str) -> Dot:
-    """The step of the kernel that `kernel_name` names."""
-    if kernel in FLOAT_DOTS:
-        return FLOAT_DOTS[kernel]
-    if kernel.endswith(_WITH_FLOATS):
-        return float_dot(decoder_of(kernel.removesuffix(_WITH_FLOATS)))
-    if kernel in SMALL_BLOCKS:
-        return small_blocks_dot(*SMALL_BLOCKS[kernel])
-    return super_block_dot(*SUPER_BLOCKS[kernel])
-
-
 def activations_of(kernel: str) -> str:
-    """How the kernel wants its activations: a name of `activations.PREPARATIONS`, or "floats" as they are."""
+    """How the kernel wants its activations: a name of `activations.PREPARATIONS`."""
     if kernel == "BF16":
         return "even_odd"
     if kernel in SMALL_BLOCKS:
         return "int8_small"
     return "int8_super" if kernel in SUPER_BLOCKS else "floats"
+
+
+def uses_panels(kernel: str) -> bool:
+    """Whether the kernel decodes weights into a panel rather than once for every pass over the activations."""
+    return kernel in SMALL_BLOCKS or kernel in SUPER_BLOCKS
+
+
+def panel_kernel_name(kind: Kind) -> str:
+    """The kernel that multiplies panels of a kind."""
+    return _PANELS + kind.name
+
+
+def read_operands(b: Builder, kernel: str, address: Value) -> SmallOperands | SuperOperands:
+    """Decode 256 columns of a format that `uses_panels`."""
+    if kernel in SMALL_BLOCKS:
+        return small_operands(b, SMALL_BLOCKS[kernel][1](b, address))
+    return super_operands(b, SUPER_BLOCKS[kernel][1](b, address))
+
+
+@cache
+def dot_of(kernel: str) -> Dot:
+    """The step of the kernel that `kernel_name` or `panel_kernel_name` names."""
+    if kernel in FLOAT_DOTS:
+        return FLOAT_DOTS[kernel]
+    if kernel.endswith(_WITH_FLOATS):
+        return float_dot(decoder_of(kernel.removesuffix(_WITH_FLOATS)))
+    if kernel.startswith(_PANELS):
+        return _panel_dot(kind_of_name(kernel.removeprefix(_PANELS)))
+
+    def emit(
+        b: Builder, accumulators: list[Value], weights: Value, activations: list[Value], _scale: Value
+    ) -> list[Value]:
+        return multiply(b, read_operands(b, kernel, weights), accumulators, activations)
+
+    return Dot(COLUMNS, decoder_of(kernel).weight_bytes, RECORD_BYTES, ((4, 1), (2, 1), (1, 1)), emit)
+
+
+def _panel_dot(kind: Kind) -> Dot:
+    def emit(
+        b: Builder, accumulators: list[Value], weights: Value, activations: list[Value], _scale: Value
+    ) -> list[Value]:
+        return multiply(b, load_operands(b, kind, weights), accumulators, activations)
+
+    wide = ((8, 1),) if has("avx512f") else ()
+    return Dot(COLUMNS, kind.bytes, RECORD_BYTES, (*wide, (4, 1), (3, 1), (2, 1), (1, 1)), emit)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.kernels.matmul.blocks import COLUMNS, SmallBlocks, SuperBlock
-from engine.kernels.matmul.dot import LANES, Dot
+from engine.kernels.matmul.dot import LANES
+from engine.kernels.matmul.operands import SmallOperands, SuperOperands
 from engine.kernels.simd import (
     F32,
     I8,
@@ -30,7 +30,6 @@ from engine.kernels.simd import (
     multiply_words,
     offset,
     select_signed,
-    shuffle,
     splat,
     split,
     to_float,
@@ -44,7 +43,14 @@ FACTORS, SUMS = 256, 288
 GROUP_SUMS, FACTOR = 256, 288
 """where super-blocks have their sums and their factor"""
 
-STREAMS = ((4, 1), (2, 1), (1, 1))
+
+def multiply(
+    b: Builder, block: SmallOperands | SuperOperands, accumulators: list[Value], records: list[Value]
+) -> list[Value]:
+    """Accumulators <16 x float> + 256 columns of weights times those of each activation record (their addresses)."""
+    if isinstance(block, SmallOperands):
+        return _multiply_small(b, block, accumulators, records)
+    return _multiply_super(b, block, accumulators, records)
 
 
 def _quants(b: Builder, record: Value, j: int) -> Value:
@@ -57,35 +63,19 @@ def _multiply_low(b: Builder, x: Value, y: Value, total: Value) -> Value:
     return concatenate(b, [fma(b, x, y, low), high])
 
 
-def small_blocks_dot(weight_bytes: int, read: Callable[[Builder, Value], SmallBlocks]) -> Dot:
-    """Factor of the weights · factor of the activations for every 32 columns."""
-
-    def emit(
-        b: Builder, accumulators: list[Value], weights: Value, activations: list[Value], _scale: Value
-    ) -> list[Value]:
-        block = read(b, weights)
-        each = block.factors.type.count // 4  # factors of 64 columns
-        factors = [
-            shuffle(b, block.factors, [each * j + lane * each // LANES for lane in range(LANES)]) for j in range(4)
-        ]
-        products = [_product_of(b, quants, block.signed) for quants in block.quants]
-        minimum = block.minimum
-        if block.bias:
-            minimum = b.fmul(block.factors, filled(F32, 8, -block.bias))
-        totals = []
-        for accumulator, record in zip(accumulators, activations, strict=True):
-            total = accumulator
-            scales = load(b, offset(b, record, FACTORS), vector(F32, 8), 32)
-            for j in range(4):
-                scale = b.fmul(factors[j], shuffle(b, scales, [2 * j] * 8 + [2 * j + 1] * 8))
-                total = fma(b, to_float(b, products[j](_quants(b, record, j))), scale, total)
-            if minimum is not None:
-                sums = load(b, offset(b, record, SUMS), vector(F32, 8), 32)
-                total = _multiply_low(b, sums, minimum, total)
-            totals.append(total)
-        return totals
-
-    return Dot(COLUMNS, weight_bytes, RECORD_BYTES, STREAMS, emit)
+def _multiply_small(b: Builder, block: SmallOperands, accumulators: list[Value], records: list[Value]) -> list[Value]:
+    totals = list(accumulators)
+    for j in range(4):
+        product = _product_of(b, block.quants[j], block.signed)
+        for t, record in enumerate(records):
+            halves = [splat(b, load(b, offset(b, record, FACTORS + 8 * j + 4 * k), F32, 4), 8) for k in range(2)]
+            scale = b.fmul(block.factors[j], concatenate(b, halves))
+            totals[t] = fma(b, to_float(b, product(_quants(b, record, j))), scale, totals[t])
+    if block.minimum is not None:
+        for t, record in enumerate(records):
+            sums = load(b, offset(b, record, SUMS), vector(F32, 8), 32)
+            totals[t] = _multiply_low(b, sums, block.minimum, totals[t])
+    return totals
 
 
 def _product_of(b: Builder, quants: Value, signed: bool) -> Callable[[Value], Value]:
@@ -103,34 +93,31 @@ def _product_of(b: Builder, quants: Value, signed: bool) -> Callable[[Value], Va
     return lambda x: dot_bytes(b, nothing, magnitude, select_signed(b, quants, x))
 
 
-def super_block_dot(weight_bytes: int, read: Callable[[Builder, Value], SuperBlock]) -> Dot:
-    """Integer scales within 256 columns, then one factor."""
+def _multiply_super(b: Builder, block: SuperOperands, accumulators: list[Value], records: list[Value]) -> list[Value]:
+    integers = [zero(vector(I32, LANES))] * len(records)
+    for j in range(4):
+        quants = block.quants[j]
+        magnitudes = absolute(b, quants) if block.signed else quants
+        for t, record in enumerate(records):
+            x = _quants(b, record, j)
+            x = select_signed(b, quants, x) if block.signed else x
+            products = multiply_words(b, multiply_bytes(b, magnitudes, x), block.scales[j])
+            integers[t] = b.add(integers[t], products) if j else products
+    totals = []
+    for integer, total, record in zip(integers, accumulators, records, strict=True):
+        totals.append(_finish_super(b, block, integer, total, record))
+    return totals
 
-    def emit(
-        b: Builder, accumulators: list[Value], weights: Value, activations: list[Value], _scale: Value
-    ) -> list[Value]:
-        block = read(b, weights)
-        scales = [shuffle(b, block.scales, [4 * j + pair // 8 for pair in range(32)]) for j in range(4)]
-        magnitudes = [absolute(b, quants) if block.signed else quants for quants in block.quants]
-        biased = b.mul(block.scales, filled(I16, 16, block.bias)) if block.bias else None
-        totals = []
-        for accumulator, record in zip(accumulators, activations, strict=True):
-            sums = load(b, offset(b, record, GROUP_SUMS), vector(I16, 16), 32)
-            factor = load(b, offset(b, record, FACTOR), F32, 4)
-            integer = zero(vector(I32, LANES))
-            for j in range(4):
-                x = _quants(b, record, j)
-                x = select_signed(b, block.quants[j], x) if block.signed else x
-                integer = b.add(integer, multiply_words(b, multiply_bytes(b, magnitudes[j], x), scales[j]))
-            if biased is not None:
-                low, high = split(b, integer, 2)
-                integer = concatenate(b, [b.sub(low, multiply_words(b, sums, biased)), high])
-            total = fma(b, to_float(b, integer), splat(b, b.fmul(block.factor, factor), LANES), accumulator)
-            if block.minimums is not None:
-                less = splat(b, b.fneg(b.fmul(block.minimum_factor, factor)), 8)
-                minimum = to_float(b, multiply_words(b, sums, block.minimums))
-                total = _multiply_low(b, minimum, less, total)
-            totals.append(total)
-        return totals
 
-    return Dot(COLUMNS, weight_bytes, RECORD_BYTES, STREAMS, emit)
+def _finish_super(b: Builder, block: SuperOperands, integer: Value, total: Value, record: Value) -> Value:
+    """total + what the integer sums of a super-block stand for."""
+    sums = load(b, offset(b, record, GROUP_SUMS), vector(I16, 16), 32)
+    factor = load(b, offset(b, record, FACTOR), F32, 4)
+    if block.biased is not None:
+        low, high = split(b, integer, 2)
+        integer = concatenate(b, [b.sub(low, multiply_words(b, sums, block.biased)), high])
+    total = fma(b, to_float(b, integer), splat(b, b.fmul(block.factor, factor), LANES), total)
+    if block.minimums is None:
+        return total
+    less = splat(b, b.fneg(b.fmul(block.minimum_factor, factor)), 8)
+    return _multiply_low(b, to_float(b, multiply_words(b, sums, block.minimums)), less, total)

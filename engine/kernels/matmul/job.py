@@ -30,9 +30,15 @@ class Field(IntEnum):
     OUT_STRIDE = 12
     SCALE = 13
     SCALE_STRIDE = 14
+    PANEL = 15
+    """this worker's memory: a record, then decoded weights; 64-byte aligned"""
+    PANEL_ROWS = 16
+    """weight rows that fit in the panel"""
+    PANEL_KERNEL = 17
+    """address of the task that multiplies panels of the format's kind"""
 
 
-JOB_FIELDS = 16
+JOB_FIELDS = 20
 
 
 def load_field(b: Builder, job: Value, field: Field) -> Value:

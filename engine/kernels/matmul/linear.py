@@ -14,9 +14,10 @@ from engine.kernels.matmul import dispatch
 from engine.kernels.matmul.activations import PREPARATIONS, preparation_task, prepared_bytes
 from engine.kernels.matmul.checks import check_array, check_matrix
 from engine.kernels.matmul.dequantise import row_decoder
-from engine.kernels.matmul.dots import activations_of, dot_of, kernel_name
+from engine.kernels.matmul.dots import activations_of, dot_of, kernel_name, uses_panels
 from engine.kernels.matmul.job import JOB_FIELDS, Field
-from engine.kernels.matmul.tasks import kernel_task
+from engine.kernels.matmul.panel import RECORD_SPACE, panel_row_bytes, panel_rows
+from engine.kernels.matmul.tasks import kernel_task, panel_task
 from engine.kernels.matrix import Matrix
 from engine.kernels.team import GATE
 
@@ -55,12 +56,13 @@ def linear_many(context: ComputeContext, matrices: Sequence[Matrix], x: Floats, 
             raise ValueError(f"the output is {out.shape}, not {(T, matrix.rows)}")
         rows += matrix.rows
     threads = context.threads if T * K * rows >= _SMALL_PRODUCT else 1
-    plan = context.plan(dispatch.HEADER_FIELDS + len(records) * JOB_FIELDS)
-    prepared = _prepare(context, plan, records, x)
+    plan = context.plan(dispatch.HEADER_FIELDS + context.threads * len(records) * JOB_FIELDS)
+    panel_bytes = max(record.panel_bytes for record in records)
+    scratch, panels, prepared = _prepare(context, plan, records, x, context.threads * panel_bytes)
     for index, (record, out) in enumerate(zip(records, outs, strict=True)):
         dispatch.add_job(plan, index, record.fields, *prepared[record.activations], out, threads)
     with GATE:
-        dispatch.run_plan(plan, dispatch.DEALER.address, len(records), threads)
+        dispatch.run_plan(plan, dispatch.DEALER.address, len(records), threads, scratch, panels, panel_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class _Record:
     activations: str
     """name of their preparation"""
     fields: npt.NDArray[np.int64]
+    panel_bytes: int
 
 
 def _record(context: ComputeContext, matrix: Matrix) -> _Record:
@@ -77,7 +80,8 @@ def _record(context: ComputeContext, matrix: Matrix) -> _Record:
     if record is None:
         check_matrix(matrix)
         kernel = kernel_name(matrix.format, context.float_activations)
-        record = _Record(activations_of(kernel), _fields(matrix, kernel))
+        fields = _fields(matrix, kernel)
+        record = _Record(activations_of(kernel), fields, _panel_bytes(matrix, kernel, fields))
         matrix.memo[context.float_activations] = record
     return record
 
@@ -97,10 +101,24 @@ def _fields(matrix: Matrix, kernel: str) -> npt.NDArray[np.int64]:
     return fields
 
 
+def _panel_bytes(matrix: Matrix, kernel: str, fields: npt.NDArray[np.int64]) -> int:
+    """Bytes of a worker's panel; completes the fields of the job."""
+    if not uses_panels(kernel):
+        return 0
+    rows = panel_rows(kernel, matrix.cols)
+    fields[Field.PANEL_ROWS] = rows
+    fields[Field.PANEL_KERNEL] = panel_task(kernel).address
+    return RECORD_SPACE + rows * panel_row_bytes(kernel, matrix.cols)
+
+
 def _prepare(
-    context: ComputeContext, plan: npt.NDArray[np.int64], records: Sequence[_Record], x: Floats
-) -> dict[str, tuple[int, int]]:
-    """Prepare the input as the matrices want it: name of the preparation → (address, distance of rows in bytes)."""
+    context: ComputeContext, plan: npt.NDArray[np.int64], records: Sequence[_Record], x: Floats, panel_bytes: int
+) -> tuple[npt.NDArray[np.uint8], int, dict[str, tuple[int, int]]]:
+    """Prepare the input as the matrices want it.
+
+    Returns the scratch memory, where in it `panel_bytes` are free, and by the name of each preparation the address of
+    its first row and the distance of its rows in bytes.
+    """
     T, K = x.shape
     starts: dict[str, tuple[int, int]] = {}
     total = 0
@@ -110,7 +128,7 @@ def _prepare(
             stride = prepared_bytes(name, K)
             starts[name] = total, stride
             total += T * stride
-    scratch = context.scratch(total)
+    scratch = context.scratch(total + panel_bytes)
     threads = min(context.threads, T) if x.size >= _SMALL_PREPARATION else 1
     prepared = {}
     for name, (start, stride) in starts.items():
@@ -121,7 +139,7 @@ def _prepare(
         with GATE:
             address = dispatch.prepare(plan, dispatch.DEALER.address, task, x, scratch, start, stride, threads)
         prepared[name] = address, stride
-    return prepared
+    return scratch, total, prepared
 
 
 def warm_up(context: ComputeContext, formats: set[str]) -> Iterator[str]:
@@ -137,6 +155,8 @@ def warm_up(context: ComputeContext, formats: set[str]) -> Iterator[str]:
     for name in sorted(formats):
         kernel = kernel_name(name, context.float_activations)
         kernel_task(kernel).compile()
+        if uses_panels(kernel):
+            panel_task(kernel).compile()
         yield f"linear {kernel}"
         preparation_task(activations_of(kernel)).compile()
         yield f"activations {activations_of(kernel)}"

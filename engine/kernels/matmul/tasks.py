@@ -1,26 +1,97 @@
-"""Compiled kernels by name."""
+"""Compiled kernels by name: each goes through the rows of activations in passes that give a row the same bits."""
 
 from __future__ import annotations
 
 from functools import cache
 
 from engine.kernels.compiled import Task
-from engine.kernels.matmul.dots import dot_of
+from engine.kernels.matmul.dots import dot_of, panel_kernel_name, uses_panels
 from engine.kernels.matmul.job import Field
+from engine.kernels.matmul.panel import fill_panel, kind_of_kernel
 from engine.kernels.matmul.row_dot import multiply_rows
-from engine.kernels.team import argument
+from engine.kernels.team import argument, call_task
 
 _COUNT = int(Field.COUNT)
+_PANEL, _PANEL_ROWS, _PANEL_KERNEL = int(Field.PANEL), int(Field.PANEL_ROWS), int(Field.PANEL_KERNEL)
 
 
 @cache
 def kernel_task(kernel: str) -> Task:
-    """The task (job, first weight row, end of weight rows) of a kernel that `dots.kernel_name` names.
+    """The task (job, first weight row, end of weight rows) of a kernel that `dots.kernel_name` names."""
+    if uses_panels(kernel):
+        return Task(_direct_or_panels(kernel))
+    return Task(_with_passes_of_8(kernel) if _is_wide(kernel) else _with_passes_of_4(kernel))
 
-    It goes through the activation rows in passes of 8 (where registers allow it), 4, 2 and 1, each of which gives a row
-    the same bits.
-    """
-    return Task(_with_passes_of_8(kernel) if len(dot_of(kernel).streams) > 3 else _with_passes_of_4(kernel))
+
+@cache
+def panel_task(kernel: str) -> Task:
+    """The task that multiplies the panels of `kernel`; formats of one kind share it."""
+    return _panel_task(panel_kernel_name(kind_of_kernel(kernel)))
+
+
+@cache
+def _panel_task(kernel: str) -> Task:
+    return Task(_panels_of_8(kernel) if _is_wide(kernel) else _panels_of_4(kernel))
+
+
+def _is_wide(kernel: str) -> bool:
+    return dot_of(kernel).streams[0][0] == 8
+
+
+def _direct_or_panels(kernel: str):  # type: ignore[no-untyped-def]
+    def product(job, first, end):  # type: ignore[no-untyped-def]
+        count = argument(job, _COUNT)
+        if count == 1:
+            multiply_rows(job, first, end, 0, kernel, 1, 1)
+        elif count == 2:
+            multiply_rows(job, first, end, 0, kernel, 2, 1)
+        elif count == 4:
+            multiply_rows(job, first, end, 0, kernel, 4, 1)
+        else:
+            panel, rows = argument(job, _PANEL), argument(job, _PANEL_ROWS)
+            for start in range(first, end, rows):
+                stop = min(start + rows, end)
+                fill_panel(job, start, stop, kernel)
+                call_task(argument(job, _PANEL_KERNEL), panel, 0, stop - start)
+
+    return product
+
+
+def _panels_of_4(kernel: str):  # type: ignore[no-untyped-def]
+    def product(job, first, end):  # type: ignore[no-untyped-def]
+        count = argument(job, _COUNT)
+        token = 0
+        while count - token >= 4:
+            multiply_rows(job, first, end, token, kernel, 4, 1)
+            token += 4
+        if count - token == 3:
+            multiply_rows(job, first, end, token, kernel, 3, 1)
+        elif count - token == 2:
+            multiply_rows(job, first, end, token, kernel, 2, 1)
+        elif count - token == 1:
+            multiply_rows(job, first, end, token, kernel, 1, 1)
+
+    return product
+
+
+def _panels_of_8(kernel: str):  # type: ignore[no-untyped-def]
+    def product(job, first, end):  # type: ignore[no-untyped-def]
+        count = argument(job, _COUNT)
+        token = 0
+        while count - token >= 8:
+            multiply_rows(job, first, end, token, kernel, 8, 1)
+            token += 8
+        if count - token >= 4:
+            multiply_rows(job, first, end, token, kernel, 4, 1)
+            token += 4
+        if count - token == 3:
+            multiply_rows(job, first, end, token, kernel, 3, 1)
+        elif count - token == 2:
+            multiply_rows(job, first, end, token, kernel, 2, 1)
+        elif count - token == 1:
+            multiply_rows(job, first, end, token, kernel, 1, 1)
+
+    return product
 
 
 def _with_passes_of_4(kernel: str):  # type: ignore[no-untyped-def]
