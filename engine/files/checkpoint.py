@@ -16,7 +16,7 @@ from engine.files.conventions import Conventions
 from engine.files.experts import ExpertLayout, expert_layout
 from engine.files.findings import Findings
 from engine.files.safetensors_names import SCALE_SUFFIX
-from engine.files.tensor_spec import TensorSpec
+from engine.files.tensor_spec import TensorSpec, distinct
 from engine.files.tokenizer_source import TokenizerSource
 
 
@@ -62,15 +62,12 @@ class Checkpoint:
     @property
     def parameters(self) -> int:
         """Weights of text model and MTP layer; a tensor that serves twice counts once."""
-        unique = {
-            (spec.file, spec.offset): spec for spec in self.tensors.values() if not spec.name.endswith(SCALE_SUFFIX)
-        }
-        return sum(spec.elements for spec in unique.values())
+        return sum(spec.elements for spec in distinct(self.tensors.values()) if not spec.name.endswith(SCALE_SUFFIX))
 
     @property
     def weight_bytes(self) -> int:
         """Bytes of all tensors in the files."""
-        return sum({(spec.file, spec.offset): spec.nbytes for spec in self.tensors.values()}.values())
+        return sum(spec.nbytes for spec in distinct(self.tensors.values()))
 
 
 def open_checkpoint(path: str | Path, problems: list[str] | None = None) -> Checkpoint:

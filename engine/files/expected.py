@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from engine.errors import UnsupportedError
 from engine.files.config import ModelConfig
@@ -18,8 +18,7 @@ MTP_EMBEDDING = "mtp.embed_tokens.weight"
 MTP_HEAD = "mtp.lm_head.weight"
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(NamedTuple):
     """A tensor that must be there. `shapes` are the ways to write it; the first is the usual one."""
 
     name: str

@@ -40,11 +40,13 @@ def open_single(path: Path, findings: Findings) -> Checkpoint:
     """One .safetensors file with the config.json beside it; for a shard, the whole folder."""
     if SHARD.search(path.name) or (path.parent / INDEX).is_file():
         return open_folder(path.parent, findings)
-    root = _config(path.parent)
-    config = config_from_json(root, generation_settings(path.parent, Findings()))
     gathered = gather([path], {}, findings)
+    if not gathered.complete:
+        findings.raise_if_any()
     if "mtp.fc.weight" in gathered.tensors and "embed_tokens.weight" not in gathered.tensors:
         raise CheckpointError(f"{path.name} {MTP_ALONE}")
+    root = _config(path.parent)
+    config = config_from_json(root, generation_settings(path.parent, Findings()))
     return _assemble(path, root, config, gathered, findings)
 
 
@@ -108,16 +110,16 @@ def _mtp_layers(config: ModelConfig, tensors: dict[str, TensorSpec], notes: list
 
 def _conventions(gathered: Gathered, config: ModelConfig, findings: Findings) -> tuple[Conventions, Conventions]:
     """(trunk's, MTP layer's). An MTP layer in a file of its own may come from another export."""
-    trunk = {name: spec for name, spec in gathered.tensors.items() if not name.startswith("mtp.")}
     try:
-        conventions = safetensors_conventions(trunk.values(), config.conv_kernel)
+        conventions = safetensors_conventions(gathered.tensors.values(), config.conv_kernel)
     except CheckpointError as error:
         findings.add(error)
         return Conventions(), Conventions()
     fc = gathered.tensors.get("mtp.fc.weight")
-    if fc is None or any(spec.file == fc.file for spec in trunk.values()):
+    own = next((file for file in gathered.files if fc is not None and file.path is fc.file), None)
+    if own is None or not all(spec.name.startswith("mtp.") for spec in own.tensors.values()):
         return conventions, conventions
-    return conventions, safetensors_conventions((), config.conv_kernel, gathered.metadata(fc.file))
+    return conventions, safetensors_conventions((), config.conv_kernel, [own.metadata])
 
 
 def _refuse_quantised(tensors: Mapping[str, TensorSpec], of: str, findings: Findings) -> bool:

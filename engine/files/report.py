@@ -16,7 +16,7 @@ from engine.files.findings import Findings
 from engine.files.folder import gather
 from engine.files.gguf_set import read_gguf_set
 from engine.files.safetensors_names import SCALE_SUFFIX
-from engine.files.tensor_spec import TensorSpec
+from engine.files.tensor_spec import TensorSpec, distinct
 
 Kind = Literal["model", "sidecar", "vision tower", "unusable"]
 
@@ -137,7 +137,7 @@ def _mtp_place(checkpoint: Checkpoint) -> str:
     fc = checkpoint.tensors.get("mtp.fc.weight")
     if fc is None:
         return "none"
-    alone = all(spec.name.startswith("mtp.") for spec in checkpoint.tensors.values() if spec.file == fc.file)
+    alone = all(name.startswith("mtp.") for name, spec in checkpoint.tensors.items() if spec.file is fc.file)
     return fc.file.name if alone else "inside"
 
 
@@ -158,7 +158,8 @@ def _memory(nbytes: int, available: int) -> str:
 
 
 def unit_sizes(tensors: Iterable[TensorSpec], config: ModelConfig) -> tuple[UnitSize, ...]:
-    """Bytes per unit, in the order of execution. A tied head is the embedding's bytes, read whole."""
+    """Bytes per unit, in the order of execution. The last norm belongs to the head; a tied head reads
+    the whole embedding."""
     plain: dict[str, int] = {}
     routed: dict[str, int] = {}
     for spec in tensors:
@@ -166,7 +167,7 @@ def unit_sizes(tensors: Iterable[TensorSpec], config: ModelConfig) -> tuple[Unit
         table = routed if _EXPERTS in spec.name else plain
         table[unit] = table.get(unit, 0) + spec.nbytes
     if config.tied:
-        plain["head"] = plain.get("embedding", 0)
+        plain["head"] = plain.get("head", 0) + plain.get("embedding", 0)
     order = ["embedding", *(f"layers.{index}" for index in range(len(config.layers))), "head", "mtp"]
     return tuple(
         UnitSize(unit, plain.get(unit, 0), routed.get(unit, 0)) for unit in order if unit in plain or unit in routed
@@ -184,7 +185,7 @@ def _unit(name: str) -> str:
 def format_use(tensors: Iterable[TensorSpec]) -> tuple[FormatUse, ...]:
     """Tensors, parameters and bytes per type, the most bytes first."""
     found: dict[str, list[TensorSpec]] = {}
-    for spec in {(spec.file, spec.offset): spec for spec in tensors}.values():
+    for spec in distinct(tensors):
         found.setdefault(spec.format, []).append(spec)
     uses = [
         FormatUse(
@@ -230,5 +231,5 @@ def _other(path: Path, problem: str) -> Report:
         weight_bytes=sum(spec.nbytes for spec in tensors),
         mtp="inside" if kind == "MTP layer" else "",
         formats=format_use(tensors),
-        problems=tuple(findings.sentences) if kind == "MTP layer" else (problem, *findings.sentences),
+        problems=tuple(findings.sentences if kind == "MTP layer" else dict.fromkeys((problem, *findings.sentences))),
     )

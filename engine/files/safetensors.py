@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from engine.errors import CheckpointError
 from engine.files.bounded import FileReader, parse_json_object
 from engine.files.findings import Findings
+from engine.files.safetensors_names import canonical_name
 from engine.files.tensor_spec import BLOCKS, TensorSpec, stored_bytes
 
 HEADER_LIMIT = 100_000_000
@@ -27,7 +28,8 @@ FORMAT_OF_DTYPE = {dtype: dtype for dtype in BLOCKS if BLOCKS[dtype][0] == 1 and
 
 @dataclass(frozen=True, slots=True)
 class SafetensorsFile:
-    """One file's tensors, by their names in the file (`TensorSpec.name` is that name too), in the order of the data."""
+    """One file's tensors by their names in the file, in the order of the data. `TensorSpec.name` is the canonical name,
+    or empty for what text does not need."""
 
     path: Path
     size: int
@@ -52,7 +54,7 @@ def read_safetensors(path: Path, findings: Findings) -> SafetensorsFile:
         specs.sort(key=lambda spec: spec.offset)
         if len(specs) == len(header):
             _check_extent(specs, data_start, file.size, path, findings)
-        return SafetensorsFile(path, file.size, metadata, {spec.name: spec for spec in specs})
+        return SafetensorsFile(path, file.size, metadata, {spec.file_name: spec for spec in specs})
 
 
 def _read_header(file: FileReader) -> tuple[dict[str, Any], int]:
@@ -85,36 +87,39 @@ def _metadata(value: object, path: Path) -> dict[str, str]:
 
 
 def _spec(name: str, entry: object, data_start: int, path: Path) -> TensorSpec:
-    where = f"Tensor {name[:200]} in {path.name}"
+    # Called 190,000 times for a large mixture of experts: sentences are made only when they are needed.
     if not isinstance(entry, dict):
-        raise CheckpointError(f"{where} has no description in the header.")
-    dtype = entry.get("dtype")
+        raise _damaged(name, path, "has no description in the header")
+    dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
     if not isinstance(dtype, str) or not 0 < len(dtype) < 32:
-        raise CheckpointError(f"{where} has the impossible dtype {str(dtype)[:40]!r}.")
-    shape = _whole_numbers(entry.get("shape"), DIMENSION_LIMIT)
-    if shape is None or len(shape) > 8:
-        raise CheckpointError(f"{where} has the impossible shape {str(entry.get('shape'))[:80]}.")
-    offsets = _whole_numbers(entry.get("data_offsets"), 1 << 62)
-    if offsets is None or len(offsets) != 2 or offsets[0] > offsets[1]:
-        raise CheckpointError(f"{where} has the impossible data_offsets {str(entry.get('data_offsets'))[:80]}.")
-    begin, end = offsets
+        raise _damaged(name, path, f"has the impossible dtype {str(dtype)[:40]!r}")
+    if not _whole_numbers(shape, DIMENSION_LIMIT) or len(shape) > 8:
+        raise _damaged(name, path, f"has the impossible shape {str(shape)[:80]}")
+    if not _whole_numbers(offsets, 1 << 62) or len(offsets) != 2 or offsets[0] > offsets[1]:
+        raise _damaged(name, path, f"has the impossible data_offsets {str(offsets)[:80]}")
+    begin, nbytes = offsets[0], offsets[1] - offsets[0]
     format_name = FORMAT_OF_DTYPE.get(dtype)
     if format_name is None:  # what needs the tensor will say that it cannot use it
-        return TensorSpec(name, f"dtype {dtype}", shape, path, data_start + begin, end - begin, name)
-    expected = stored_bytes(format_name, shape)
-    if end - begin != expected:
-        raise CheckpointError(
-            f"{where} is damaged: its data_offsets span {end - begin:,} bytes, "
-            f"but shape {list(shape)} in {dtype} needs {expected:,}."
-        )
-    return TensorSpec(name, format_name, shape, path, data_start + begin, expected, name)
+        return TensorSpec(canonical_name(name), f"dtype {dtype}", tuple(shape), path, data_start + begin, nbytes, name)
+    expected = stored_bytes(format_name, tuple(shape))
+    if nbytes != expected:
+        needs = f"shape {shape} in {dtype} needs {expected:,}"
+        raise _damaged(name, path, f"is damaged: its data_offsets span {nbytes:,} bytes, but {needs}")
+    return TensorSpec(canonical_name(name), format_name, tuple(shape), path, data_start + begin, nbytes, name)
 
 
-def _whole_numbers(value: object, limit: int) -> tuple[int, ...] | None:
-    """A JSON list of whole numbers below `limit`; None if it is anything else."""
-    if not isinstance(value, list) or not all(type(item) is int and 0 <= item < limit for item in value):
-        return None
-    return tuple(value)
+def _damaged(name: str, path: Path, what: str) -> CheckpointError:
+    return CheckpointError(f"Tensor {name[:200]} in {path.name} {what}.")
+
+
+def _whole_numbers(value: object, limit: int) -> TypeGuard[list[int]]:
+    """Is it a JSON list of whole numbers from 0 to below `limit`?"""
+    if type(value) is not list:
+        return False
+    for item in value:  # noqa: SIM110 - this is four times faster than all()
+        if type(item) is not int or not 0 <= item < limit:
+            return False
+    return True
 
 
 def _check_extent(specs: list[TensorSpec], data_start: int, size: int, path: Path, findings: Findings) -> None:
@@ -123,7 +128,7 @@ def _check_extent(specs: list[TensorSpec], data_start: int, size: int, path: Pat
     for spec in specs:
         if spec.offset != end:
             kind = "overlaps the tensor before it" if spec.offset < end else "leaves a gap before it"
-            findings.add(f"Tensor {spec.name} in {path.name} {kind}: it begins at byte {spec.offset:,}, not {end:,}.")
+            findings.add(f"{spec.where} {kind}: it begins at byte {spec.offset:,}, not {end:,}.")
             return
         end += spec.nbytes
     if end > size:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +59,8 @@ MATRIX_FORMATS = frozenset(BLOCKS) - INTEGER_FORMATS - {"F64", "F8_E5M2"}
 def stored_bytes(format_name: str, shape: tuple[int, ...]) -> int:
     """Bytes of a tensor of `shape` in a layout of `BLOCKS`; ValueError if a row is not a whole number of blocks."""
     elements, block_bytes = BLOCKS[format_name]
+    if elements == 1:
+        return math.prod(shape) * block_bytes
     columns = shape[-1] if shape else 1
     if columns % elements:
         raise ValueError(f"rows of {columns} are not a multiple of {format_name}'s blocks of {elements}")
@@ -89,3 +92,8 @@ class TensorSpec:
     def where(self) -> str:
         """For messages: the tensor and its file, as a person finds them."""
         return f"Tensor {self.file_name} in {self.file.name}"
+
+
+def distinct(specs: Iterable[TensorSpec]) -> Iterable[TensorSpec]:
+    """Each stored tensor of a checkpoint once, though it may serve under two names."""
+    return {spec.file_name: spec for spec in specs}.values()
