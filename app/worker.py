@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from PySide6.QtCore import QObject, QThread, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QThread, Signal, Slot
 
 from app.mailbox import Mailbox
 from engine import (
@@ -213,7 +213,8 @@ class EngineHandle(QObject):
         self._worker.load_ended.connect(self._on_load_ended)
         self._worker.reply_ended.connect(self._on_reply_ended)
         self._worker.fault.connect(self.fault)
-        self._worker.closed.connect(self._on_closed)
+        self._worker.closed.connect(self._thread.quit, Qt.ConnectionType.DirectConnection)
+        self._thread.finished.connect(self._on_finished)
         self._thread.start()
 
     @property
@@ -266,7 +267,6 @@ class EngineHandle(QObject):
         self.reply_ended.emit(job)
 
     @Slot()
-    def _on_closed(self) -> None:
-        self._thread.quit()
+    def _on_finished(self) -> None:
         self._thread.wait()
         self.closed.emit()
