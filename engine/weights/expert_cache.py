@@ -27,6 +27,8 @@ Parts = Mapping[str, Mapping[int, Part]]
 class _Entry:
     slot: int
     request: Request
+    matrices: Mapping[str, Matrix]
+    """Views of the slot; they mean something once the request is done."""
     pins: int = 0
     guessed: bool = False
     """Read by the prefetcher, and not used yet."""
@@ -98,13 +100,16 @@ class ExpertCache:
         slot = self._slot(key, priority)
         if slot is None:
             return False
-        request = self._reader.submit(name_of(key), self._layout(key), self._bytes(slot), priority)
-        self._entries[key] = _Entry(slot, request, guessed=priority is Priority.IDLE)
+        part = self._parts[key[0]][key[1]]
+        layout, buffer = layout_of(part), self._bytes(slot)
+        request = self._reader.submit(name_of(key), layout, buffer, priority)
+        views = matrices(part.tensors, layout.places, buffer, self._vectors)
+        self._entries[key] = _Entry(slot, request, views, guessed=priority is Priority.IDLE)
         self._worth.offer(key)
         self.guesses += priority is Priority.IDLE
         return True
 
-    def pin(self, key: Key, cancel: CancelToken | None) -> dict[str, Matrix]:
+    def pin(self, key: Key, cancel: CancelToken | None) -> Mapping[str, Matrix]:
         """Wait for an expert and keep it until `unpin`.
 
         Raises:
@@ -128,8 +133,7 @@ class ExpertCache:
             entry.pins -= 1
             raise
         self._needed.discard(key)
-        part = self._parts[key[0]][key[1]]
-        return matrices(part.tensors, self._layout(key).places, self._bytes(entry.slot), self._vectors)
+        return entry.matrices
 
     def unpin(self, key: Key) -> None:
         """The expert is not in use any more."""
@@ -170,9 +174,6 @@ class ExpertCache:
 
     def _bytes(self, slot: int) -> ByteArray:
         return self._slab[slot * self._slot_bytes : (slot + 1) * self._slot_bytes]
-
-    def _layout(self, key: Key) -> Layout:
-        return layout_of(self._parts[key[0]][key[1]])
 
 
 def layout_of(part: Part) -> Layout:

@@ -30,7 +30,7 @@ class ExpertView(Mapping[int, Mapping[str, Matrix]]):
         self._place = {expert: index for index, expert in enumerate(self._experts)}
         self._cancel = cancel
         self._current: int | None = None
-        self._matrices: dict[str, Matrix] = {}
+        self._matrices: Mapping[str, Matrix] = {}
         with reader.lock:
             cache.begin_pass(unit, self._experts)
             self._read_ahead(0)

@@ -25,6 +25,7 @@ class Placement:
     """Everything about a checkpoint's weights that follows from its headers."""
 
     units: tuple[Unit, ...]
+    by_name: Mapping[str, Unit]
     order: tuple[str, ...]
     """Units as one round is expected to use them."""
     specs: Mapping[str, TensorSpec]
@@ -43,7 +44,7 @@ class Placement:
 
     def unit(self, name: str) -> Unit:
         """Raises KeyError."""
-        return next(unit for unit in self.units if unit.name == name)
+        return self.by_name[name]
 
     def resident_layout(self, name: str, with_experts: bool) -> Layout:
         """How a resident unit (or the embedding table) lies in its buffer; experts follow the unit's tensors."""
@@ -67,6 +68,7 @@ def place(
     tables = [n for n in (EMBEDDING, MTP_EMBEDDING) if n in specs and not (tied and n == EMBEDDING)]
     return Placement(
         units,
+        {unit.name: unit for unit in units},
         execution_order(units, draft_tokens),
         specs,
         layouts,

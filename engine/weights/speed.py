@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,8 @@ from engine.weights.file_layer import DiskFiles, FileLayer, OpenFile, read_error
 from engine.weights.ranges import BLOCK
 from engine.weights.reader import CHUNK
 
-DEPTHS = (1, 2, 4, 8)
+DEPTHS = (2, 4, 8)
+"""One read at a time never keeps a disk busy: it waits while the next one is prepared."""
 _ENOUGH = 1.1
 """A greater depth must be this much faster to be worth its threads."""
 
@@ -41,7 +43,7 @@ def measure_read_speed(
     files: FileLayer | None = None,
     cancel: CancelToken | None = None,
 ) -> ReadSpeed:
-    """Read places of a file with 1, 2, 4, 8 requests at once; the smallest depth that is near the best wins.
+    """Read places all over a file with 2, 4 and 8 requests at once; the smallest depth that is near the best wins.
 
     Takes about `seconds` and reads at most `most_bytes` in all, in the request size that the weights are read with.
 
@@ -57,58 +59,59 @@ def measure_read_speed(
         chunk = min(CHUNK, file.size // BLOCK * BLOCK)
         if chunk == 0:
             raise ReadError(f"{path.name} has {file.size} bytes, too few to measure the speed of its disk ({path}).")
-        results = _measure_depths(
-            file,
-            path,
-            chunk=chunk,
-            seconds=seconds / len(depths),
-            most_bytes=most_bytes // len(depths),
-            depths=depths,
-            cancel=cancel,
-        )
+        places = _places(file.size // chunk)
+        trial = _Trial(file, path, chunk, seconds / len(depths), most_bytes // len(depths), cancel)
+        results = [trial.run(depth, places) for depth in depths]
     finally:
         file.close()
     best = max(result.bytes_per_s for result in results)
     return next(result for result in results if result.bytes_per_s * _ENOUGH >= best)
 
 
-def _measure_depths(
-    file: OpenFile,
-    path: Path,
-    *,
-    chunk: int,
-    seconds: float,
-    most_bytes: int,
-    depths: tuple[int, ...],
-    cancel: CancelToken | None,
-) -> list[ReadSpeed]:
-    results = []
-    place = 0
-    for depth in depths:
-        stride = max(1, file.size // chunk)
-        buffers = [aligned_buffer(chunk) for _ in range(depth)]
+def _places(chunks: int) -> Iterator[int]:
+    """Numbers of chunks, all over the file and each once before any comes again."""
+    step = next(s for s in range(max(1, chunks * 5 // 8), 2 * chunks + 2) if _coprime(s, chunks))
+    return (i * step % chunks for i in itertools.count())
+
+
+def _coprime(a: int, b: int) -> bool:
+    while b:
+        a, b = b, a % b
+    return a == 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """Reading for a while with one depth."""
+
+    file: OpenFile
+    path: Path
+    chunk: int
+    seconds: float
+    most_bytes: int
+    cancel: CancelToken | None
+
+    def run(self, depth: int, places: Iterator[int]) -> ReadSpeed:
+        offsets = iter([next(places) * self.chunk for _ in range(max(depth, self.most_bytes // self.chunk))])
+        buffers = [aligned_buffer(self.chunk) for _ in range(depth)]
         for buffer in buffers:
-            buffer[::BLOCK] = 0  # first touch of new memory would be measured otherwise
+            buffer[::BLOCK] = 0  # the first touch of new memory would be measured otherwise
         begin = time.perf_counter()
-        done = 0
         with ThreadPoolExecutor(depth, thread_name_prefix="read-speed") as pool:
-            while done == 0 or (time.perf_counter() - begin < seconds and done < most_bytes):
-                if cancel is not None:
-                    cancel.check()
-                offsets = [(place + i) % stride * chunk for i in range(depth)]
-                place += depth
-                reads = [_read_one(file, path, o, b.data) for o, b in zip(offsets, buffers, strict=True)]
-                done += sum(pool.map(lambda read: read(), reads))
-        elapsed = time.perf_counter() - begin
-        results.append(ReadSpeed(done / max(elapsed, 1e-9), depth, file.direct, done, elapsed))
-    return results
+            done = sum(pool.map(lambda buffer: self._read(buffer.data, offsets, begin), buffers))
+        elapsed = max(time.perf_counter() - begin, 1e-9)
+        return ReadSpeed(done / elapsed, depth, self.file.direct, done, elapsed)
 
-
-def _read_one(file: OpenFile, path: Path, offset: int, buffer: memoryview) -> Callable[[], int]:
-    def read() -> int:
-        try:
-            return file.read_at(offset, buffer)
-        except OSError as error:
-            raise read_error(path, offset, error) from error
-
-    return read
+    def _read(self, buffer: memoryview, offsets: Iterator[int], begin: float) -> int:
+        """One thread: chunk after chunk, at least one, until time or offsets run out. Returns bytes read."""
+        done = 0
+        for offset in offsets:  # list iterators may be shared between threads
+            if self.cancel is not None:
+                self.cancel.check()
+            try:
+                done += self.file.read_at(offset, buffer)
+            except OSError as error:
+                raise read_error(self.path, offset, error) from error
+            if time.perf_counter() - begin >= self.seconds:
+                break
+        return done

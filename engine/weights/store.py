@@ -176,9 +176,12 @@ class WeightStore:
             Cancelled.
             KeyError: there is no such unit.
         """
+        resident = self._resident.units.get(unit)
+        if resident is not None and self.allocation.complete:
+            self._hits += 1
+            return resident
         with self._reader.lock:
             self._order.visit(unit)
-            resident = self._resident.units.get(unit)
             if resident is not None:
                 self._hits += 1
                 if self._ring is not None:
@@ -192,6 +195,8 @@ class WeightStore:
 
     def release(self, unit: str) -> None:
         """See `WeightSource.release`."""
+        if self.allocation.complete:
+            return
         with self._reader.lock:
             view = self._views.pop(unit, None)
             if view is not None:

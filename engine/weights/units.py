@@ -236,7 +236,12 @@ def _expert(projection: str, tensor: UnitTensor) -> Iterable[UnitTensor]:
 
 
 def _rows(tensor: UnitTensor, begin: int, end: int) -> UnitTensor:
-    """Rows begin … end − 1 of a matrix. With block scales, both are at the edge of a block."""
+    """Rows begin … end − 1 of a matrix. With block scales, they begin at the edge of a block."""
+    if tensor.scale and begin % FP8_BLOCK:
+        raise CheckpointError(
+            f"The FP8 scales {tensor.scale} cannot be cut at row {begin}, which is inside a block; get the model in"
+            " another format."
+        )
     row = tensor.range.nbytes // tensor.rows
     where = ByteRange(tensor.range.file, tensor.range.offset + begin * row, (end - begin) * row)
     scales = (begin // FP8_BLOCK, -(-end // FP8_BLOCK)) if tensor.scale else None

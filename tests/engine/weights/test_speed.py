@@ -34,13 +34,20 @@ def test_whole_blocks_inside_the_file(path: Path, files: FaultyFiles) -> None:
     assert all(offset % BLOCK == 0 and offset + size <= 5 * BLOCK for _, offset, size in files.reads)
 
 
-@pytest.mark.parametrize(("speeds", "depth"), [((100, 105, 108, 109), 1), ((100, 150, 190, 200), 4), ((1, 2, 4, 8), 8)])
+@pytest.mark.parametrize(("speeds", "depth"), [((100, 105, 109), 2), ((100, 190, 200), 4), ((2, 4, 8), 8)])
 def test_the_smallest_depth_that_is_near_the_best(
     path: Path, monkeypatch: pytest.MonkeyPatch, speeds: tuple[int, ...], depth: int
 ) -> None:
     results = [ReadSpeed(float(s), d, True, 1, 1.0) for s, d in zip(speeds, speed.DEPTHS, strict=True)]
-    monkeypatch.setattr(speed, "_measure_depths", lambda *args, **settings: results)
+    monkeypatch.setattr(speed._Trial, "run", lambda self, depth, places: results.pop(0))
     assert measure_read_speed(path).depth == depth
+
+
+@pytest.mark.parametrize("chunks", [1, 2, 3, 8, 10, 97])
+def test_every_place_comes_once_before_any_comes_again(chunks: int) -> None:
+    places = speed._places(chunks)
+    assert sorted(next(places) for _ in range(chunks)) == list(range(chunks))
+    assert 0 <= next(places) < chunks
 
 
 def test_errors_name_the_file(path: Path, files: FaultyFiles, tmp_path: Path) -> None:

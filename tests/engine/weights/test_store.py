@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from engine.cancel import CancelToken
 from engine.errors import Cancelled, OptionError
-from engine.files.checkpoint import Checkpoint
+from engine.files.checkpoint import Checkpoint, open_checkpoint
 from engine.kernels.matrix import Matrix
 from engine.weights.allocation import minimum_budget
+from engine.weights.plan import make_plan
 from engine.weights.sizes import place
 from engine.weights.store import WeightStore
 from tests.engine.weights.faulty import FaultyFiles
@@ -60,6 +62,26 @@ def test_o20_the_same_bytes_at_every_budget(checkpoint: Checkpoint, open_store: 
         for _ in range(3):
             assert one_pass(store) == expected
         np.testing.assert_array_equal(rows(store, checkpoint), table)
+
+
+def test_a_head_in_pieces_needs_less_memory_and_has_the_same_rows(data: Path, open_store: Opener) -> None:
+    checkpoint = open_checkpoint(data.parent.parent / "resources" / "demo")  # its head is larger than a layer
+    whole = open_store(checkpoint)
+    least = make_plan(checkpoint, split_heads=True).minimum
+    assert least < make_plan(checkpoint).minimum
+    store = open_store(checkpoint, budget=least, split_heads=True)
+    pieces = store.pieces("head")
+    assert len(pieces) > 1
+    rows_in_order = []
+    for piece in pieces:
+        rows_in_order.append(store.acquire(piece)["weight"].data.tobytes())
+        store.release(piece)
+    assert b"".join(rows_in_order) == whole.acquire("head")["weight"].data.tobytes()
+    assert whole.pieces("head") == ("head",)
+    assert whole.draft_step_bytes == store.draft_step_bytes
+    store.set_budget(None)
+    assert store.pieces("head") == ("head",)
+    np.testing.assert_array_equal(rows(store, checkpoint), rows(whole, checkpoint))
 
 
 def test_three_of_the_largest_unit_is_budget_enough(checkpoint: Checkpoint, open_store: Opener) -> None:

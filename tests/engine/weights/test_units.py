@@ -14,7 +14,7 @@ from engine.errors import CheckpointError
 from engine.files.checkpoint import Checkpoint
 from engine.files.tensor_spec import BLOCKS, TensorSpec, stored_bytes
 from engine.weights.roles import Role, role_of
-from engine.weights.units import Unit, build_units, execution_order, tensors_in_use
+from engine.weights.units import Unit, build_units, execution_order, group_of, tensors_in_use
 
 
 def spec(name: str, shape: tuple[int, ...], format_name: str = "BF16", offset: int = 0) -> TensorSpec:
@@ -90,6 +90,38 @@ def test_o19_a_trimmed_head_is_a_unit_and_spares_the_model_s_own() -> None:
     units = by_name(build_units(model([LAYER, *drafting]), draft_tokens=2))
     assert (units["draft_head"].uses, units["mtp"].uses, units["head"].uses) == (2.5, 2.5, 1.0)
     assert {t.name for t in units["mtp"].tensors} == {"fc.weight"}
+
+
+def test_a_large_head_in_pieces_of_rows() -> None:
+    head = spec("lm_head.weight", (1000, 4), offset=64)  # 8 bytes a row
+    layer = spec("layers.0.self_attn.q_proj.weight", (300, 4))
+    units = build_units(model([layer, head]), split_heads=True)
+    assert [unit.name for unit in units] == ["layers.0", "head.0", "head.1", "head.2", "head.3"]
+    pieces = [unit.tensors[0] for unit in units[1:]]
+    assert [piece.rows for piece in pieces] == [256, 256, 256, 232]
+    assert [piece.range.offset for piece in pieces] == [64 + 8 * begin for begin in (0, 256, 512, 768)]
+    assert pieces[-1].range.end == 64 + head.nbytes
+    assert {group_of(unit.name) for unit in units} == {"layers.0", "head"}
+
+
+def test_a_head_that_is_no_larger_than_a_layer_stays_whole() -> None:
+    head, layer = spec("lm_head.weight", (300, 4)), spec("layers.0.self_attn.q_proj.weight", (300, 4))
+    assert [unit.name for unit in build_units(model([layer, head]), split_heads=True)] == ["layers.0", "head"]
+
+
+def test_scales_are_cut_with_the_rows() -> None:
+    layer = spec("layers.0.self_attn.q_proj.weight", (128, 128), "F8_E4M3")
+    head = spec("lm_head.weight", (300, 128), "F8_E4M3")
+    scales = [spec(f"{s.name}_scale_inv", (3, 1), "F32") for s in (layer, head)]
+    pieces = build_units(model([layer, head, *scales]), split_heads=True)[1:]
+    assert [piece.tensors[0].scale_rows for piece in pieces] == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_a_cut_inside_a_block_of_scales_is_refused() -> None:
+    packed = spec("layers.0.mlp.experts.gate_up_proj", (2, 192, 128), "F8_E4M3")
+    scales = spec("layers.0.mlp.experts.gate_up_proj_scale_inv", (2, 2, 1), "F32")
+    with pytest.raises(CheckpointError, match="row 96"):
+        build_units(model([packed, scales]))
 
 
 def test_the_mtp_layer_has_names_like_any_layer(dense: Checkpoint) -> None:
