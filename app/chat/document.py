@@ -130,19 +130,16 @@ class Document:
         """Take over entries from index `first` on. Returns the height from which on anything looks different."""
         self.entries = entries
         self._dirty = self.height
-        keep = 0
-        changed = len(self.blocks)
-        first = min(first, len(self._shown))
-        while first + keep < min(len(self._shown), len(entries)) and entries[first + keep] is self._shown[first + keep]:
-            changed = min(changed, self._grow(first + keep))
+        keep = first = min(first, len(self._shown))
+        while keep < min(len(self._shown), len(entries)) and entries[keep] is self._shown[keep]:
             keep += 1
-        if first + keep < len(self._shown):
-            changed = min(changed, self._drop_from(first + keep))
-        for index in range(first + keep, len(entries)):
-            changed = min(changed, len(self.blocks))
-            self._shown.append(entries[index])
-            self._lengths.append(0)
-            self._grow(index)
+        # What is gone goes first: an entry grows only at the end of the document.
+        changed = self._drop_from(keep) if keep < len(self._shown) else len(self.blocks)
+        for index in range(first, len(entries)):
+            if index >= keep:
+                self._shown.append(entries[index])
+                self._lengths.append(0)
+            changed = min(changed, self._grow(index))
         self._retop(changed)
         return self._dirty
 

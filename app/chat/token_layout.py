@@ -42,13 +42,14 @@ class Measure:
 def measured(text: str, width_of: Callable[[str], float]) -> Measure:
     """The measure of `text`, given a function for the width of any string."""
     stripped = text.lstrip()
+    clings = bool(_NEVER_BEFORE.search(text))
     return Measure(
         width=width_of(text),
         lead=width_of(text[: len(text) - len(stripped)]) if len(stripped) < len(text) else 0.0,
         blank=not stripped and bool(text),
-        breaks_before=bool(stripped) and bool(_BREAK_BEFORE.search(text)),
+        breaks_before=bool(stripped) and not clings and bool(_BREAK_BEFORE.search(text)),
         breaks_after=bool(_BREAK_AFTER.search(text)),
-        clings=bool(_NEVER_BEFORE.search(text)),
+        clings=clings,
     )
 
 

@@ -31,6 +31,8 @@ class TranscriptCanvas(QAbstractScrollArea):
 
     laid_out = Signal()
     """Every block has its final height."""
+    scrolled = Signal(int)
+    """The text moved by so many pixels."""
 
     def __init__(self, model: TranscriptModel, theme: Theme | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -247,6 +249,7 @@ class TranscriptCanvas(QAbstractScrollArea):
         """Move the pixels that stay visible; Qt asks for the rest."""
         if not self._still:
             self.viewport().scroll(0, dy)
+            self.scrolled.emit(dy)
 
     def resizeEvent(self, _event: QResizeEvent) -> None:
         """Another width needs other rows; another height only another window."""

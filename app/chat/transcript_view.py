@@ -48,6 +48,9 @@ class TranscriptView(TranscriptCanvas):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Transcript")
         self._update_description()
+        self.scrolled.connect(self._move_card)
+        model.appended.connect(self._on_news)
+        model.reset.connect(self._forget_cells)
         self._copy = self._action("Copy", QKeySequence.StandardKey.Copy, self.copy)
         self._copy_marked = self._action("Copy all with acceptance marks", None, self.copy_marked)
         self._select_all = self._action("Select all", QKeySequence.StandardKey.SelectAll, self.select_all)
@@ -197,13 +200,12 @@ class TranscriptView(TranscriptCanvas):
         menu.addActions([self._copy, self._copy_marked, self._select_all, self._as_text])
         menu.exec(event.globalPos())
 
-    def scrollContentsBy(self, dx: int, dy: int) -> None:
-        super().scrollContentsBy(dx, dy)
-        if dy and not self._still and not self.card.isHidden():
-            if self.card.pinned and self.cursor_cell is not None:
-                self.card.move(self.card.pos() + QPoint(0, dy))
-            else:
-                self.card.hide()
+    def _move_card(self, dy: int) -> None:
+        """A pinned card goes with its token, another one is closed."""
+        if self.card.pinned:
+            self.card.move(self.card.pos() + QPoint(0, dy))
+        else:
+            self.card.hide()
 
     def _hover(self, at: tuple[int, int] | None) -> None:
         if at is not None and self.cell(at) is None:
@@ -281,17 +283,14 @@ class TranscriptView(TranscriptCanvas):
             self._update_description()
         self.viewport().update()
 
-    def _on_appended(self, first: int) -> None:
-        super()._on_appended(first)
-        if self.model.active_reply is None:
+    def _on_news(self) -> None:
+        if self.model.active_reply is None and self.cursor_cell is None:
             self._update_description()
 
-    def _on_reset(self) -> None:
-        super()._on_reset()
-        if hasattr(self, "card"):
-            self.unpin()
-            self._hovered = None
-            self._update_description()
+    def _forget_cells(self) -> None:
+        self._hovered = None
+        self.unpin()
+        self._update_description()
 
     def _update_description(self) -> None:
         replies = self.model.replies

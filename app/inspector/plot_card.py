@@ -9,9 +9,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyqtgraph as pg
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QContextMenuEvent, QFont, QPixmap
-from PySide6.QtWidgets import QFileDialog, QGridLayout, QHBoxLayout, QLabel, QMenu, QVBoxLayout, QWidget
+from PySide6.QtCore import QBuffer, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QContextMenuEvent, QFont, QGuiApplication, QPainter, QPixmap
+from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QMessageBox,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.inspector.rounds_model import SHOWN_ROUNDS
 from app.theme import Theme
@@ -141,9 +151,7 @@ class PlotCard(QWidget):
         if suffix == ".csv":
             path.write_text(self.csv(), encoding="utf-8", newline="")
         elif suffix == ".svg":
-            from pyqtgraph.exporters import SVGExporter
-
-            path.write_bytes(SVGExporter(self.plot).export(toBytes=True))
+            path.write_bytes(self.drawing())
         elif not self.picture().save(str(path), "PNG"):
             raise OSError(f"{path} could not be written.")
 
@@ -156,6 +164,24 @@ class PlotCard(QWidget):
         writer.writerows(rows)
         return out.getvalue()
 
+    def drawing(self) -> bytes:
+        """The card as SVG."""
+        buffer = QBuffer()
+        buffer.open(QBuffer.OpenModeFlag.WriteOnly)
+        generator = QSvgGenerator()
+        generator.setOutputDevice(buffer)
+        generator.setSize(self.size())
+        generator.setViewBox(self.rect())
+        generator.setTitle(self.title)
+        painter = QPainter(generator)
+        painter.setFont(self.font())
+        painter.fillRect(self.rect(), QColor(self._theme.surface))
+        try:
+            self._draw(painter)
+        finally:
+            painter.end()
+        return bytes(buffer.data().data())
+
     def picture(self, scale: float = 2.0) -> QPixmap:
         """The card as a picture, sharp also when enlarged."""
         pixmap = QPixmap(self.size() * scale)
@@ -163,6 +189,19 @@ class PlotCard(QWidget):
         pixmap.fill(self._theme.surface)
         self.render(pixmap)
         return pixmap
+
+    def _draw(self, painter: QPainter) -> None:
+        """Title, key and plot as shapes; `render` would hand over the plot as pixels."""
+        line = self._key.geometry()
+        painter.setPen(QColor(self._theme.text))
+        painter.drawText(QRect(0, line.top(), line.right(), line.height()).translated(12, 0), self.title)
+        x = line.left()
+        for colour, words in self.key():
+            for text, ink in (("■ ", colour), (f"{words}   ", self._theme.muted)):
+                painter.setPen(QColor(ink))
+                painter.drawText(QRect(x, line.top(), line.width(), line.height()), text)
+                x += painter.fontMetrics().horizontalAdvance(text)
+        self.widget.render(painter, self.widget.geometry().toRectF(), self.widget.viewport().rect())
 
     def _ask_and_save(self, kind: str) -> None:
         name = f"{self.title.lower().replace(' ', '-')}.{kind.lower()}"
@@ -172,13 +211,9 @@ class PlotCard(QWidget):
         try:
             self.save(Path(chosen).with_suffix(f".{kind.lower()}"))
         except OSError as error:
-            from PySide6.QtWidgets import QMessageBox
-
             QMessageBox.warning(self, "Not saved", f"The plot could not be saved: {error}")
 
     def _copy(self) -> None:
-        from PySide6.QtGui import QGuiApplication
-
         QGuiApplication.clipboard().setPixmap(self.picture())
 
     # Inside

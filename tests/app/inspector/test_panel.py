@@ -1,0 +1,164 @@
+"""The panel: draws only when seen and changed, says what it shows, exports it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QImage
+from pytestqt.qtbot import QtBot
+
+from app.inspector.panel import InspectorPanel
+from app.inspector.plot_card import PlotCard
+from app.theme import DARK, LIGHT, Theme
+from tests.app.chat import scripted_records as script
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> InspectorPanel:
+    panel = InspectorPanel(LIGHT)
+    qtbot.addWidget(panel)
+    panel.resize(420, 760)
+    return panel
+
+
+def cards(panel: InspectorPanel) -> list[PlotCard]:
+    return [panel.time, panel.positions, panel.lengths]
+
+
+def test_nothing_is_drawn_while_hidden_and_all_of_it_when_shown(panel: InspectorPanel, qtbot: QtBot) -> None:
+    panel.add_records(script.reply())
+    panel.refresh()
+    assert panel.redraws == 0
+    panel.show()
+    qtbot.waitExposed(panel)
+    assert panel.redraws == 1
+    panel.hide()
+    panel.add_records(script.reply())
+    panel.refresh()
+    assert panel.redraws == 1
+
+
+def test_nothing_is_drawn_without_news(panel: InspectorPanel, qtbot: QtBot) -> None:
+    panel.show()
+    panel.add_records(script.reply())
+    panel.refresh()
+    drawn = panel.redraws
+    panel.refresh()
+    assert panel.redraws == drawn
+    panel.add_records(script.reply())
+    assert panel.redraws == drawn, "records alone draw nothing"
+    panel.refresh()
+    assert panel.redraws == drawn + 1
+
+
+def test_figures_follow_the_records(panel: InspectorPanel) -> None:
+    panel.show()
+    assert panel.rounds.value.text() == "–"
+    records = script.reply()
+    panel.add_records(records)
+    panel.refresh()
+    stats = records[-1].stats  # type: ignore[union-attr]
+    assert panel.rounds.value.text() == str(stats.rounds)
+    assert panel.per_round.value.text() == f"{stats.tokens_per_round:.2f}"
+    assert panel.acceptance.value.text() == f"{100 * stats.acceptance:.0f} %"
+    panel.clear()
+    assert panel.rounds.value.text() == "–"
+
+
+def test_the_empty_state_gives_way_to_the_plot_and_comes_back(panel: InspectorPanel) -> None:
+    panel.show()
+    assert all(card._empty.isVisible() for card in cards(panel))
+    panel.add_records(script.reply())
+    panel.refresh()
+    assert not any(card._empty.isVisible() for card in cards(panel))
+    panel.clear()
+    assert all(card._empty.isVisible() for card in cards(panel))
+
+
+def test_choices_change_the_acceptance_plot_at_once(panel: InspectorPanel) -> None:
+    panel.show()
+    panel.add_records(script.long_reply(600))
+    panel.refresh()
+    conditional = panel.positions.table()[1]
+    panel.positions.rate.setCurrentIndex(1)
+    survival = panel.positions.table()[1]
+    assert conditional != survival
+    assert [row[1] for row in conditional] == [row[1] for row in survival], "accepted is the same count"
+    panel.positions.source.setCurrentIndex(2)
+    assert list(panel.positions.table()[1]) == [], "no n-gram drafts in this reply"
+    assert panel.positions._empty.isVisible()
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_a_theme_switch_reaches_the_plots(panel: InspectorPanel, qtbot: QtBot, theme: Theme) -> None:
+    panel.show()
+    qtbot.waitExposed(panel)
+    panel.add_records(script.reply())
+    panel.refresh()
+    panel.apply_theme(theme)
+    image = panel.positions.widget.grab().toImage()
+    seen = {image.pixelColor(x, y).name() for x in range(0, image.width(), 3) for y in range(0, image.height(), 3)}
+    assert {theme.surface, theme.accepted_mtp, theme.plain} <= seen
+
+
+def test_every_plot_has_title_axes_with_units_reading_and_name(panel: InspectorPanel) -> None:
+    for card in cards(panel):
+        assert card.title
+        assert card.reading
+        assert card.toolTip() == card.reading
+        assert card.widget.accessibleName() == card.title
+        for side in ("left", "bottom"):
+            assert card.plot.getAxis(side).labelText
+    assert "ms" in panel.time.plot.getAxis("left").labelText
+    assert "%" in panel.positions.plot.getAxis("left").labelText
+
+
+def test_a_summary_in_words_for_screen_readers(panel: InspectorPanel) -> None:
+    panel.show()
+    panel.add_records(script.reply())
+    panel.refresh()
+    assert panel.positions.accessibleDescription().startswith("position 1: ")
+    assert "n=" in panel.positions.accessibleDescription()
+    assert "verify" in panel.time.accessibleDescription()
+    assert "drafts" in panel.lengths.accessibleDescription()
+
+
+def test_numbers_pictures_and_drawings_can_be_saved(panel: InspectorPanel, qtbot: QtBot, tmp_path: Path) -> None:
+    panel.show()
+    qtbot.waitExposed(panel)
+    records = script.reply()
+    panel.add_records(records)
+    panel.refresh()
+    for number, card in enumerate(cards(panel)):
+        for suffix in ("csv", "png", "svg"):
+            card.save(tmp_path / f"{number}.{suffix}")
+        lines = (tmp_path / f"{number}.csv").read_text().splitlines()
+        assert len(lines) == 1 + len(card.table()[1])
+        assert len(lines) > 2
+        picture = QImage(str(tmp_path / f"{number}.png"))
+        assert picture.width() == 2 * card.width()
+        drawing = (tmp_path / f"{number}.svg").read_text()
+        assert "<svg" in drawing
+        assert card.title in drawing
+        assert "<image" not in drawing, "shapes, not pixels"
+    with pytest.raises(OSError, match="could not be written"):
+        panel.time.save(tmp_path / "missing" / "x.png")
+
+
+def test_the_menu_offers_all_formats(panel: InspectorPanel) -> None:
+    words = [action.text() for action in panel.time.export_menu().actions()]
+    assert len(words) == 4
+    for kind in ("PNG", "SVG", "CSV", "Copy"):
+        assert any(kind in word for word in words)
+
+
+def test_the_axis_moves_in_steps(panel: InspectorPanel) -> None:
+    """An axis drawn anew costs more than all bars, so it stays while a few rounds come in."""
+    panel.show()
+    ranges = set()
+    for record in script.long_reply(150)[:60]:
+        panel.add_records([record])
+        panel.refresh()
+        ranges.add(tuple(panel.time.plot.viewRange()[0]))
+    assert len(ranges) <= 60 // 10

@@ -1,0 +1,104 @@
+"""The numbers behind the plots, checked by counting by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.inspector.rounds_model import FEW, PositionRate, RoundsModel
+from engine import PrefillProgress, Round, wilson_interval
+from tests.app.chat import scripted_records as script
+from tests.app.chat.test_cells import draft, one_round, said
+
+
+def model_of(*rounds: Round) -> RoundsModel:
+    model = RoundsModel()
+    model.add_records(rounds)
+    return model
+
+
+ALL = one_round(
+    [draft("a", "accepted"), draft("b", "accepted")], [said("a", "accepted"), said("b", "accepted"), said("c", "bonus")]
+)
+HALF = one_round([draft("a", "accepted"), draft("b", "rejected")], [said("a", "accepted"), said("x", "correction")])
+NONE = one_round([draft("a", "rejected"), draft("b", "unused")], [said("x", "correction")])
+COPIED = one_round([draft("a", "accepted", "ngram")], [said("a", "accepted", "ngram"), said("b", "bonus")])
+PLAIN = one_round([], [said("x", "model")])
+
+
+def counts(rates: list[PositionRate]) -> list[tuple[int, int, int]]:
+    return [(r.position, r.accepted, r.tests) for r in rates]
+
+
+def test_conditional_counts_tested_drafts_survival_all_proposed() -> None:
+    model = model_of(ALL, HALF, NONE, PLAIN)
+    assert counts(model.positions("conditional")) == [(1, 2, 3), (2, 1, 2)]
+    assert counts(model.positions("survival")) == [(1, 2, 3), (2, 1, 3)]
+
+
+def test_sources_are_counted_apart() -> None:
+    model = model_of(ALL, COPIED)
+    assert counts(model.positions(source="ngram")) == [(1, 1, 1)]
+    assert counts(model.positions(source="mtp")) == [(1, 1, 1), (2, 1, 1)]
+    assert counts(model.positions()) == [(1, 2, 2), (2, 1, 1)]
+
+
+def test_intervals_are_wilsons_and_few_is_said() -> None:
+    model = model_of(*[ALL] * 15, *[HALF] * (FEW - 15))
+    first, second = model.positions()
+    assert (second.low, second.high) == wilson_interval(15, FEW)
+    assert (second.share, second.few) == (0.75, False)
+    assert not first.few
+    assert model_of(*[ALL] * (FEW - 1)).positions()[0].few
+
+
+def test_headline() -> None:
+    headline = model_of(ALL, HALF, NONE, PLAIN).headline()
+    assert headline.rounds == 4
+    assert headline.tokens_per_round == pytest.approx(7 / 4)
+    assert headline.acceptance == pytest.approx(3 / 5)
+    assert headline.tokens_per_s == pytest.approx(7 / 0.012)
+    empty = RoundsModel().headline()
+    assert (empty.rounds, empty.tokens_per_round, empty.acceptance, empty.tokens_per_s) == (0, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("draft_s", "verify_s", "wait_s", "parts"),
+    [(0.01, 0.03, 0.0, (10, 30, 0)), (0.01, 0.03, 0.02, (10, 10, 20)), (0.01, 0.03, 0.035, (5, 0, 35))],
+)
+def test_the_parts_of_a_round_add_up_to_its_time(
+    draft_s: float, verify_s: float, wait_s: float, parts: tuple[float, float, float]
+) -> None:
+    window = model_of(Round(0, 0, "answer", (), (), draft_s, verify_s, wait_s)).window()
+    seen = (window.draft_ms[0], window.verify_ms[0], window.wait_ms[0])
+    assert seen == pytest.approx(parts)
+    assert sum(seen) == pytest.approx(1e3 * (draft_s + verify_s))
+
+
+def test_the_window_holds_the_newest_rounds_with_their_numbers() -> None:
+    model = RoundsModel(capacity=50)
+    rounds = script.long_reply(400)
+    model.add_records(rounds)
+    window = model.window(30)
+    assert window.number.tolist() == list(range(len(rounds) - 29, len(rounds) + 1))
+    assert window.accepted.tolist() == [sum(d.verdict == "accepted" for d in r.drafts) for r in rounds[-30:]]
+    assert len(model.window(1000).number) == 50
+
+
+def test_the_window_is_a_copy() -> None:
+    model = model_of(ALL)
+    window = model.window()
+    model.add_records([PLAIN])
+    assert window.offered.tolist() == [2]
+
+
+def test_version_grows_only_with_rounds() -> None:
+    model = RoundsModel()
+    model.add_records([PrefillProgress(1, 2)])
+    assert model.version == 0
+    model.add_records([ALL])
+    changed = model.version
+    assert changed > 0
+    model.clear()
+    assert model.version > changed
+    assert model.positions() == []
+    assert model.rounds == 0
