@@ -28,7 +28,7 @@ from engine.kernels.attention_tile import (
 )
 from engine.kernels.compiled import Task, kernel
 from engine.kernels.elementary import sigmoid
-from engine.kernels.lanes import LANES, fma, load, load_float, splat, store, store_float
+from engine.kernels.lanes import LANES, copy_bytes, fma, load, load_float, splat, store, store_float
 from engine.kernels.team import argument, run, take_number
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ _SMALL_WORK = 1 << 19  # multiplications below which the other threads are not w
 ) = range(18)  # fmt: skip
 
 
-@njit
+@njit(inline="always")
 def _chunks(seen):  # type: ignore[no-untyped-def]
     """How many chunks the first `seen` cache rows are cut into."""
     return (seen + _CHUNK - 1) // _CHUNK
 
 
-@njit
+@njit(inline="always")
 def _load_queries(arguments, kv, first_row, rows, q):  # type: ignore[no-untyped-def]
     """Copy the query vectors of some rows and one kv head to q [rows · group, hd], divided by sqrt(hd)."""
     heads, hd = argument(arguments, _HEADS), argument(arguments, _HD)
@@ -69,7 +69,7 @@ def _load_queries(arguments, kv, first_row, rows, q):  # type: ignore[no-untyped
             store(q + 4 * hd * m + i, load(source + i) * scale)
 
 
-@njit
+@njit(inline="always")
 def _attend_tile(arguments, kv, first_row, rows, start, memory, most):  # type: ignore[no-untyped-def]
     """One tile of cache rows from `start` for all query vectors of a block that see any of it."""
     hd, position = argument(arguments, _HD), argument(arguments, _POSITION)
@@ -97,7 +97,7 @@ def _attend_tile(arguments, kv, first_row, rows, start, memory, most):  # type: 
             m += 1
 
 
-@njit
+@njit(inline="always")
 def _attend_chunk(arguments, kv, first_row, rows, chunk, memory, most):  # type: ignore[no-untyped-def]
     """Fill sums and states of a block with what one chunk of cache rows gives."""
     width = 4 * argument(arguments, _HD)
@@ -143,60 +143,51 @@ def _finish(arguments, row, head, sums, state):  # type: ignore[no-untyped-def]
         store(out + i, load(sums + i) / total * sigmoid(load(gate + i)))
 
 
-@njit
-def _whole_block(arguments, item, memory, most):  # type: ignore[no-untyped-def]
-    """One block of rows, one kv head, all chunks."""
-    rows_all, kv_heads, position = argument(arguments, _ROWS), argument(arguments, _KV), argument(arguments, _POSITION)
-    group, width = argument(arguments, _HEADS) // kv_heads, 4 * argument(arguments, _HD)
-    first_row, kv = item // kv_heads * _BLOCK_ROWS, item % kv_heads
-    rows = min(_BLOCK_ROWS, rows_all - first_row)
+@njit(inline="always")
+def _run_item(arguments, item, memory, most):  # type: ignore[no-untyped-def]
+    """One block of rows and one kv head with all chunks; or, if chunks are shared out, with one of them."""
+    kv_heads, position, split = argument(arguments, _KV), argument(arguments, _POSITION), argument(arguments, _SPLIT)
+    heads, width = argument(arguments, _HEADS), 4 * argument(arguments, _HD)
+    group, kv, turn = heads // kv_heads, item % kv_heads, item // kv_heads
+    first_row = 0 if split else turn * _BLOCK_ROWS
+    rows = min(_BLOCK_ROWS, argument(arguments, _ROWS) - first_row)
+    first, end = (turn, turn + 1) if split else (0, _chunks(position + first_row + rows))
     sums, merged = memory + most * width, memory + 2 * most * width
     states = memory + 3 * most * width + most * 4 * TILE
     merged_states = states + most * _STATE
     _load_queries(arguments, kv, first_row, rows, memory)
-    for chunk in range(_chunks(position + first_row + rows)):
+    for chunk in range(first, end):
         _attend_chunk(arguments, kv, first_row, rows, chunk, memory, most)
         for m in range(rows * group):
             if chunk < _chunks(position + first_row + m // group + 1):
-                s, into = states + m * _STATE, merged_states + m * _STATE
-                _merge(sums + m * width, s, width, chunk == 0, merged + m * width, into)
+                _merge(
+                    sums + m * width, states + m * _STATE, width, chunk == first,
+                    merged + m * width, merged_states + m * _STATE,
+                )  # fmt: skip
     for m in range(rows * group):
         row, head = first_row + m // group, kv * group + m % group
-        _finish(arguments, row, head, merged + m * width, merged_states + m * _STATE)
-
-
-@njit
-def _one_chunk(arguments, item, memory, most):  # type: ignore[no-untyped-def]
-    """All rows (at most a block), one kv head, one chunk: leaves its partial results for `_merge_chunks`."""
-    rows, kv_heads, heads = argument(arguments, _ROWS), argument(arguments, _KV), argument(arguments, _HEADS)
-    group, width = heads // kv_heads, 4 * argument(arguments, _HD)
-    chunk, kv = item // kv_heads, item % kv_heads
-    sums, states = memory + most * width, memory + 3 * most * width + most * 4 * TILE
-    _load_queries(arguments, kv, 0, rows, memory)
-    _attend_chunk(arguments, kv, 0, rows, chunk, memory, most)
-    for m in range(rows * group):
-        at = (chunk * rows + m // group) * heads + kv * group + m % group
-        slot = argument(arguments, _PARTIALS) + at * (width + 4 * LANES)
-        _merge(sums + m * width, states + m * _STATE, width, True, slot, slot + width)
+        if split:
+            slot = argument(arguments, _PARTIALS) + ((first * rows + row) * heads + head) * (width + 4 * LANES)
+            copy_bytes(slot, merged + m * width, width)
+            copy_bytes(slot + width, merged_states + m * _STATE, _STATE)
+        else:
+            _finish(arguments, row, head, merged + m * width, merged_states + m * _STATE)
 
 
 @Task
 def _attend(arguments, index, _count):  # type: ignore[no-untyped-def]
     memory = argument(arguments, _MEMORY) + index * argument(arguments, _MEMORY_STEP)
-    items, split = argument(arguments, _ITEMS), argument(arguments, _SPLIT)
+    items = argument(arguments, _ITEMS)
     most = _BLOCK_ROWS * (argument(arguments, _HEADS) // argument(arguments, _KV))
-    item = take_number(arguments)
-    while item < items:
-        if split:
-            _one_chunk(arguments, item, memory, most)
-        else:
-            _whole_block(arguments, items - 1 - item, memory, most)  # later rows see more: they come first
-        item = take_number(arguments)
+    item = items - 1 - take_number(arguments)  # from the last: later rows see more
+    while item >= 0:
+        _run_item(arguments, item, memory, most)
+        item = items - 1 - take_number(arguments)
 
 
 @kernel("void(int64[::1])")
 def _merge_chunks(fields):  # type: ignore[no-untyped-def]
-    """Merge what `_one_chunk` left, chunk after chunk, and write the results."""
+    """Merge what the tasks left, chunk after chunk, and write the results."""
     arguments = fields.ctypes.data
     rows, heads, width = fields[_ROWS], fields[_HEADS], 4 * fields[_HD]
     step = width + 4 * LANES

@@ -129,6 +129,12 @@ def store_float(b: Builder, address: Value, value: Value) -> None:
     simd.store(b, value, address, 4)
 
 
+@emitted(types.void, types.intp, types.intp, types.intp)
+def copy_bytes(b: Builder, target: Value, source: Value, count: Value) -> None:
+    """`count` bytes from one address to another."""
+    simd.copy_bytes(b, target, source, count)
+
+
 @emitted(types.intp, types.intp)
 def load_integer(b: Builder, address: Value) -> Value:
     """One int64 from `address`."""

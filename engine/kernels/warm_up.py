@@ -63,9 +63,7 @@ def warm_up(
             progress(done, max(done, total), name)
 
 
-def _steps(
-    context: ComputeContext, items: list[Compilable], weights: set[str], cancel: Cancel | None
-) -> Iterator[str]:
+def _steps(context: ComputeContext, items: list[Compilable], weights: set[str], cancel: Cancel | None) -> Iterator[str]:
     from engine.kernels import matmul
 
     for item in items:
