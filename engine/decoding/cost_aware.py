@@ -24,8 +24,6 @@ _CREDIT = 3.0
 """Rounds' worth of time that probes may lose before they have earned it."""
 _MOST_SAVED = 20.0
 """Rounds' worth of time that the account of probes may hold."""
-_STALE = 50
-"""Rounds after which a measured length is worth another look, if it might be better."""
 
 
 class CostAwareLength:
@@ -79,19 +77,19 @@ class CostAwareLength:
         hopes: dict[int, float] = {}
         for length in rates:
             least = self._times.least[length]
-            if length not in (0, best) and least is not None and self._worth_a_look(length):
+            if length != best and least is not None and self._worth_a_look(length):
                 hopes[length] = tokens[length] / self._round_seconds(length, least)
         promising = sorted((n for n in hopes if hopes[n] > rates[best]), key=lambda n: -hopes[n])
-        if best == 0:
-            promising.append(max((n for n in rates if n), key=lambda n: rates[n], default=0))
+        if best == 0 and len(rates) > 1:
+            promising.append(max((n for n in rates if n), key=lambda n: rates[n]))
         for length in promising:
             loss = tokens[length] / rates[length] - tokens[length] / rates[best]
-            if length and loss <= self._account:
+            if loss <= self._account:
                 return length
         return None
 
     def _worth_a_look(self, length: int) -> bool:
-        return not self._times.known(length) or self._times.age(length) >= _STALE
+        return not self._times.known(length) or self._times.stale(length)
 
     def _book(self, outcome: RoundOutcome, best: int, rate: float) -> None:
         """Put a round's share into the account of probes, and what it lost or won if it was one."""

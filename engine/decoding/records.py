@@ -91,6 +91,8 @@ class PrefillProgress:
     reused: int = 0
     """Tokens whose states were still there from earlier turns."""
     seconds: float = 0.0
+    stage: str = ""
+    """What else is being done, as a phrase for the person: "looking at cat.png: block 3 of 27"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections import deque
 
-_WINDOW = 5
+_WINDOW = 7
 """Samples kept of a length; their median counts, so that a hiccup does not."""
 _ENOUGH = 2
 """Samples before a length is known: the first may have met cold pages."""
+_STALE = 50
+"""Passes after which what was measured of a length may no longer be so."""
 _SHIFT = 1.3
 """If all of a window is that much above or below what was usual, costs have changed (a budget, another program)."""
 
@@ -29,7 +31,8 @@ class VerifyTimes:
         self.expected: list[float | None] = [None for _ in self._lengths]
         """By length: what a pass will take; a cheap guess where little is known, None where nothing can be said."""
         self.least: list[float | None] = [None for _ in self._lengths]
-        """By length: the least that a pass could take: what the nearest shorter known one takes (a flat step)."""
+        """By length: the least that a pass could take: what the nearest shorter known one takes (a flat step), or,
+        where none is, in proportion to the nearest longer one."""
 
     def add(self, length: int, seconds: float) -> None:
         """A pass with `length` drafts took `seconds`."""
@@ -44,9 +47,9 @@ class VerifyTimes:
         """Whether enough passes were measured at this length."""
         return len(self._samples[length]) >= _ENOUGH
 
-    def age(self, length: int) -> int:
-        """Rounds since the last pass at this length."""
-        return self._round - self._seen[length]
+    def stale(self, length: int) -> bool:
+        """Whether the last pass at this length was long ago."""
+        return self._round - self._seen[length] >= _STALE
 
     def _notice_shift(self, length: int) -> None:
         samples, usual, middle = self._samples[length], self._usual[length], _typical(self._samples[length])
@@ -60,19 +63,19 @@ class VerifyTimes:
 
     def _estimate(self) -> None:
         known = {n: _typical(samples) for n, samples in enumerate(self._samples) if len(samples) >= _ENOUGH}
+        for length in known:  # more rows never take less: an old estimate above a longer pass's is outdated
+            if self.stale(length):
+                known[length] = min(seconds for n, seconds in known.items() if n >= length)
         below: int | None = None  # the nearest known lengths on either side
         for length in self._lengths:
-            self.least[length] = None if below is None else known[below]
-            if length in known:
-                self.expected[length] = known[length]
-                below = length
-                continue
             guess = _guess(length, below, min((n for n in known if n > length), default=None), known)
-            if self._samples[length]:
+            self.least[length] = guess if below is None else known[below]
+            if length in known:
+                guess = known[length]
+                below = length
+            elif self._samples[length]:
                 guess = self._samples[length][0] if guess is None else min(guess, self._samples[length][0])
             self.expected[length] = guess
-            if below is None:
-                self.least[length] = guess
 
 
 def _guess(length: int, below: int | None, above: int | None, known: dict[int, float]) -> float | None:

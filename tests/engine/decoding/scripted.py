@@ -62,6 +62,7 @@ class ScriptedTarget:
     def __init__(self, language: Language, context: int = 1 << 20) -> None:
         self.language, self._context = language, context
         self.tokens: list[int] = []
+        self._states: list[int] = []  # after each token
         self._span = 0  # where the last forward began
         self.passes = 0
         self.fail_at: dict[int, Exception] = {}  # pass number → error
@@ -92,7 +93,8 @@ class ScriptedTarget:
         rows = []
         for token in tokens:
             self.tokens.append(token)
-            rows.append(to_hidden(self.language.state(self.tokens[-4:])))
+            self._states.append(self.language.step(self._states[-1] if self._states else 0, token))
+            rows.append(to_hidden(self._states[-1]))
         self._read = list(range(self._span, len(self.tokens)))
         return np.stack(rows)
 
@@ -105,7 +107,7 @@ class ScriptedTarget:
 
     def rollback(self, position: int) -> None:
         assert self._span <= position <= len(self.tokens), "rolled back outside the last pass"
-        del self.tokens[position:]
+        del self.tokens[position:], self._states[position:]
 
 
 class ScriptedMtp:
