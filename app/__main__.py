@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -37,41 +39,65 @@ def size(text: str) -> tuple[int, int]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Open the window; returns 0, or 1 if an errand failed, or 2 if no window can be opened here."""
-    parser = make_parser()
-    arguments = parser.parse_args(argv)
-    errand_wanted = bool(arguments.prompt or arguments.screenshot or arguments.quit_when_done)
-    if (errand_wanted or arguments.sidecar) and not arguments.model:
-        parser.error("--prompt, --screenshot, --quit-when-done and --sidecar need --model (it may be `demo`)")
+    arguments = parse(argv)
     if sys.stderr is not None:
         with suppress(OSError, ValueError):  # stderr may be no real file
             faulthandler.enable()
-
-    import os
 
     import engine
     from app.display import display_problem
 
     engine.configure_environment()
     if problem := display_problem(os.environ):
-        sys.stderr.write(f"{problem}\n")
+        if sys.stderr is not None:
+            sys.stderr.write(f"{problem}\n")
         return 2
-
-    import platformdirs
 
     from app.drive import Errand
     from app.program import Request, run
 
     model = engine.demo_path() if arguments.model == "demo" else arguments.model and Path(arguments.model)
-    errand = Errand(arguments.prompt or "", arguments.screenshot, arguments.quit_when_done) if errand_wanted else None
-    request = Request(
-        settings_dir=arguments.settings_dir or Path(platformdirs.user_config_dir("draftscope", appauthor=False)),
-        model=model or None,
-        sidecar=arguments.sidecar,
-        theme=arguments.theme,
-        size=arguments.size,
-        errand=errand,
-    )
-    return run(request, engine.load_model, engine.demo_path)
+    errand = Errand(arguments.prompt or "", arguments.screenshot, arguments.quit_when_done)
+    with settings_folder(arguments) as folder:
+        request = Request(
+            settings_dir=folder,
+            model=model or None,
+            sidecar=arguments.sidecar,
+            theme=arguments.theme,
+            size=arguments.size,
+            errand=errand if is_errand(arguments) else None,
+        )
+        return run(request, engine.load_model, engine.demo_path)
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments, checked against each other; a bad one ends the process with code 2 and a line on stderr."""
+    parser = make_parser()
+    arguments = parser.parse_args(argv)
+    if (is_errand(arguments) or arguments.sidecar) and not arguments.model:
+        parser.error("--prompt, --screenshot, --quit-when-done and --sidecar need --model (it may be `demo`)")
+    if arguments.prompt is not None and not arguments.prompt.strip():
+        parser.error("--prompt is empty; give it a message to send")
+    return arguments
+
+
+def is_errand(arguments: argparse.Namespace) -> bool:
+    """Whether the window has something to do by itself."""
+    return bool(arguments.prompt or arguments.screenshot or arguments.quit_when_done)
+
+
+@contextmanager
+def settings_folder(arguments: argparse.Namespace) -> Iterator[Path]:
+    """Where settings are kept. A run that quits by itself neither depends on the person's own nor changes them."""
+    import platformdirs
+
+    if arguments.settings_dir:
+        yield arguments.settings_dir
+    elif arguments.quit_when_done:
+        with tempfile.TemporaryDirectory(prefix="draftscope-") as folder:
+            yield Path(folder)
+    else:
+        yield Path(platformdirs.user_config_dir("draftscope", appauthor=False))
 
 
 if __name__ == "__main__":

@@ -66,6 +66,10 @@ class Docks(QObject):
         self._actions = {name: actions[name] for name in self.docks}
         self.show_state()
 
+    def in_sight(self) -> list[QWidget]:
+        """The panels that can be seen now; those behind another tab cannot."""
+        return [dock.widget() for name, dock in self.docks.items() if name in self._in_sight]
+
     def toggle(self, name: str) -> None:
         """Close a panel that is in sight; open one that is closed, or bring it to the front of its tabs."""
         dock = self.docks[name]

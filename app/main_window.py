@@ -59,6 +59,9 @@ class MainWindow(QMainWindow):
         self._stylist = stylist
         self._demo = demo
         self._closing = False
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.timeout.connect(self._finish_closing)
         self.memory = Memory(self, file)
         self.controller = ChatController(engine, self._reply_options, self)
         self._tally = Tally()
@@ -243,8 +246,8 @@ class MainWindow(QMainWindow):
     @Slot()
     def focus_next_pane(self) -> None:
         """Go round the parts of the window."""
-        panes = [self.model_bar.button, self.view, self.composer.edit, self.inspector, self.panel]
-        panes = [pane for pane in panes if pane.isVisible()]
+        parts = [self.model_bar.button, self.view, self.composer.edit, *self.docks.in_sight()]
+        panes = [part for part in parts if part.isVisible()]
         focus = self.focusWidget()
         here = next((i for i, p in enumerate(panes) if p is focus or (focus is not None and p.isAncestorOf(focus))), -1)
         first_control(panes[(here + 1) % len(panes)]).setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -393,10 +396,11 @@ class MainWindow(QMainWindow):
             self.memory.save()
             self.status.activity.setText("Stopping…")
             self.setEnabled(False)
-            QTimer.singleShot(CLOSE_PATIENCE_MS, self, self._finish_closing)
+            self._patience.start(CLOSE_PATIENCE_MS)
             self.engine.close()
 
     @Slot()
     def _finish_closing(self) -> None:
+        self._patience.stop()
         self.hide()
         self.closed.emit()

@@ -18,7 +18,9 @@ class Tally:
     prefill: tuple[int, int] | None = None
     """Prompt tokens read, of how many; None once the reply has begun."""
     rounds: int = 0
+    """Passes of the model; the prompt's own round, index 0, is none."""
     emitted: int = 0
+    """Tokens that those passes brought."""
     tested: int = 0
     accepted: int = 0
     seconds: float = 0.0
@@ -33,6 +35,9 @@ class Tally:
         if isinstance(record, PrefillProgress):
             return replace(self, prefill=(record.done, record.total), position=record.done)
         if isinstance(record, Round):
+            end = record.position + len(record.committed)
+            if record.index == 0:
+                return replace(self, prefill=None, position=end, note=record.note)
             verdicts = [draft.verdict for draft in record.drafts]
             accepted = verdicts.count("accepted")
             return Tally(
@@ -41,7 +46,7 @@ class Tally:
                 tested=self.tested + accepted + verdicts.count("rejected"),
                 accepted=self.accepted + accepted,
                 seconds=self.seconds + record.draft_s + record.verify_s,
-                position=record.position + len(record.committed),
+                position=end,
                 note=record.note,
             )
         if isinstance(record, Finished | Failed) and record.stats.rounds:
@@ -49,12 +54,13 @@ class Tally:
         return replace(self, prefill=None)
 
     def _settle(self, stats: Stats) -> Tally:
-        seconds = stats.emitted / stats.tokens_per_s if stats.tokens_per_s > 0 else self.seconds
+        emitted = round(stats.tokens_per_round * stats.rounds)
+        seconds = emitted / stats.tokens_per_s if stats.tokens_per_s > 0 else self.seconds
         return replace(
             self,
             prefill=None,
             rounds=stats.rounds,
-            emitted=stats.emitted,
+            emitted=emitted,
             tested=stats.tested,
             accepted=stats.accepted,
             seconds=seconds,

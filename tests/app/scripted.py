@@ -70,12 +70,13 @@ def drafted(text: str, verdict: str, source: str = "mtp", probability: float = 0
 
 
 def rounds_of(words: Sequence[str], position: int = 20) -> Iterator[Round]:
-    """Rounds of three drafts whose outcome takes turns: all accepted, two, one, none, by lookup."""
-    at, index = 0, 0
+    """The prompt's own token, then rounds of three drafts that take turns: all accepted, two, one, none, by lookup."""
+    yield Round(0, position, "answer", (), (CommittedToken(1, words[0], "model", "model", 0.7),), 0.0, 0.0)
+    at, index = 1, 1
     while at < len(words):
-        accepted = (3, 2, 1, 0, 3)[index % 5]
-        source = "ngram" if index % 5 == 4 else "mtp"
-        said = [word if i + at == 0 else f" {word}" for i, word in enumerate(words[at : at + accepted + 1])]
+        accepted = (3, 3, 2, 1, 0)[index % 5]
+        source = "ngram" if index % 5 == 0 else "mtp"
+        said = [f" {word}" for word in words[at : at + accepted + 1]]
         count = min(accepted, len(said))
         drafts = [drafted(word, "accepted", source) for word in said[:count]]
         if count == accepted < 3:
@@ -103,16 +104,18 @@ def finished(rounds: Sequence[Round], reason: str = "end") -> Finished:
     tokens = [token for record in rounds for token in record.committed]
     verdicts = [draft.verdict for record in rounds for draft in record.drafts]
     accepted, tested = verdicts.count("accepted"), verdicts.count("accepted") + verdicts.count("rejected")
+    passes = max(0, len(rounds) - 1)
+    said = max(0, len(tokens) - 1)
     seconds = sum(record.draft_s + record.verify_s for record in rounds)
     stats = Stats(
-        rounds=len(rounds),
+        rounds=passes,
         drafted=len(verdicts),
         tested=tested,
         accepted=accepted,
         emitted=len(tokens),
         per_position=(PositionCount(tested, accepted),),
-        tokens_per_s=len(tokens) / seconds if seconds else 0.0,
-        tokens_per_round=len(tokens) / len(rounds) if rounds else 0.0,
+        tokens_per_s=said / seconds if seconds else 0.0,
+        tokens_per_round=said / passes if passes else 0.0,
         acceptance=accepted / tested if tested else None,
         stop_reason=reason,  # type: ignore[arg-type]
     )

@@ -49,7 +49,7 @@ def test_a_reply_is_shown_token_by_token_and_counted(qtbot: QtBot, loaded: MainW
     ask(qtbot, loaded)
     assert " ".join(WORDS) in loaded.transcript.plain_text()
     assert loaded.pages.currentIndex() == 1
-    assert loaded.status.per_round.text() == "2.40"
+    assert loaded.status.per_round.text() == "2.20"
     assert loaded.status.context.text() == "32 of 4,096"
     assert loaded.status.activity.text() == "Ready"
     assert loaded.composer.text == ""

@@ -1,0 +1,60 @@
+"""The whole program on an errand: it loads, asks, takes a picture, quits, and its exit code tells how that went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication
+
+from app.drive import Errand
+from app.program import Request, run
+from app.theme import DARK
+from tests.app.conftest import DEMO
+from tests.app.scripted import Script
+
+
+@pytest.fixture(autouse=True)
+def as_before(qapp: QApplication) -> Iterator[None]:
+    sheet, quits = qapp.styleSheet(), qapp.quitOnLastWindowClosed()
+    yield
+    qapp.setQuitOnLastWindowClosed(quits)
+    qapp.setStyleSheet(sheet)
+
+
+def go(folder: Path, script: Script, errand: Errand, model: Path = DEMO) -> int:
+    request = Request(folder / "settings", model, None, "dark", (780, 600), errand)
+    return run(request, script.load_model, lambda: DEMO)
+
+
+def test_a_prompt_is_answered_and_pictured(tmp_path: Path, script: Script, qapp: QApplication) -> None:
+    picture = tmp_path / "window.png"
+    assert go(tmp_path, script, Errand("What is the capital of France?", picture, True)) == 0
+    assert script.asked[0][0].content == "What is the capital of France?"
+    assert script.calls[-1] == "close demo"
+    image = QImage(str(picture))
+    assert (image.width(), image.height()) == (780, 600)
+    blue = DARK.tint("accepted_mtp")
+    colours = [image.pixelColor(x, y).name() for x in range(0, 780, 2) for y in range(0, 600, 2)]
+    assert colours.count(blue) > 20, "accepted drafts are coloured"
+
+
+def test_without_a_prompt_the_loaded_window_is_pictured(tmp_path: Path, script: Script, qapp: QApplication) -> None:
+    assert go(tmp_path, script, Errand("", tmp_path / "window.png", True)) == 0
+    assert (tmp_path / "window.png").exists()
+    assert script.asked == []
+
+
+@pytest.mark.parametrize("how", ["load", "reply", "picture"])
+def test_a_failure_is_said_and_the_code_is_1(
+    tmp_path: Path, script: Script, qapp: QApplication, capfd: pytest.CaptureFixture[str], how: str
+) -> None:
+    script.load_problem = "No config.json in /models/empty." if how == "load" else ""
+    script.fail_after = 1 if how == "reply" else None
+    picture = tmp_path / ("missing folder" if how == "picture" else "") / "window.png"
+    assert go(tmp_path, script, Errand("hello", picture, True)) == 1
+    said = {"load": "No config.json", "reply": "Layer 3 gave NaN", "picture": "cannot be written"}[how]
+    assert said in capfd.readouterr().err
+    assert picture.exists() == (how != "picture"), "what the person would see is pictured too"
