@@ -10,7 +10,8 @@ import pytest
 from engine.decoding.drafters.combined import CombinedDrafter
 from engine.decoding.drafters.mtp import MtpDrafter
 from engine.decoding.drafters.ngram import NgramDrafter
-from engine.options import DraftOptions, GenerateOptions
+from engine.decoding.sampler import Sampler
+from engine.options import DraftOptions, GenerateOptions, SamplingOptions
 from tests.engine.decoding.running import Run, reply
 from tests.engine.decoding.scripted import Language, ScriptedMtp, mix
 
@@ -83,27 +84,26 @@ def test_a_turn_lost_in_prose_is_won_back_by_copying() -> None:
 
 def test_a_short_lookup_is_extended_by_the_draft_layer() -> None:
     """The lookup ends where the text ends; the draft layer runs along and goes on. Every token keeps its source."""
-    language = Language(24, seed=3, order=1)
-    drafter = CombinedDrafter(MtpDrafter(ScriptedMtp(language)), NgramDrafter())
-    for estimate in drafter._ngram_acceptance.values():
-        for _ in range(30):
-            estimate.add(2, 1)  # right once, then wrong: long lookups do not pay
-    for _ in range(30):
-        drafter._mtp_acceptance.add(5, 3)
-    drafter._ngram_acceptance[2].add(1, 1)
-    first = int(np.argmax(language.logits(language.state([5]))))
-    prompt = [5, 5, 5, 5]
-    found = drafter._ngram
-    found.extend(prompt)
-    assert found.look_up(5, 4)[2] == 1  # one token stands in the text after the most recent occurrence
-    found.truncate(0)
-    options = GenerateOptions(draft=DraftOptions("mtp", 5), max_new_tokens=30)
-    done = reply(language, prompt, options, drafter)
-    assert done.tokens[0] == first
-    kinds = {tuple(d.source for d in r.drafts) for r in done.rounds}
-    mixed = [kind for kind in kinds if len(set(kind)) == 2]
-    assert all(list(kind) == sorted(kind, reverse=True) for kind in mixed)  # ngram … then mtp …
-    assert done.tokens == reply(language, prompt, options, NgramDrafter()).tokens
+    language = Language(24, seed=3, order=2)
+    mtp = ScriptedMtp(language)
+    drafter = CombinedDrafter(MtpDrafter(mtp), NgramDrafter())
+    for round_ in range(40):  # lookups are right once and then wrong; the draft layer wrong in every fourth round
+        drafter._ngram_acceptance[2].add(2, 1)
+        drafter._mtp_acceptance.add(*((5, 4) if round_ % 4 else (1, 0)))
+    text = [9, 5, 5]
+    reply(language, text, GenerateOptions(max_new_tokens=1), drafter)
+    draft = drafter.propose(5, 4, Sampler(SamplingOptions()))
+    assert draft.sources == ("ngram", "mtp", "mtp", "mtp")
+    assert draft.tokens[0] == 5
+    said = [*text, 5, 5]
+    for token in draft.tokens[1:]:
+        assert token == int(np.argmax(language.logits(language.state(said[-4:]))))
+        said.append(token)
+    assert draft.distributions[0] is None
+    assert draft.probabilities[0] is None
+    assert len(draft.probabilities) == 4
+    assert draft.passes == 4
+    assert mtp.position == len(text)
 
 
 @pytest.mark.parametrize("known", [1, 2])
@@ -112,9 +112,6 @@ def test_both_together_draft_what_the_draft_layer_would_after_the_lookup(known: 
     text = [1, 5, 2, 7, 9, 3, 3, 8]
     mtp = MtpDrafter(ScriptedMtp(language))
     reply(language, text, GenerateOptions(max_new_tokens=1), mtp)
-    from engine.decoding.sampler import Sampler
-    from engine.options import SamplingOptions
-
     prefix = [11, 12][:known]
     draft = mtp.propose_after(prefix, 4, 3, Sampler(SamplingOptions()))
     said = [*text, 4, *prefix]

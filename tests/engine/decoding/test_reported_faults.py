@@ -78,14 +78,14 @@ def test_a_thousand_rounds_keep_memory_flat() -> None:
     tracemalloc.start()
     try:
         for record in decoder.run(logits):
-            if record.index in (300, 1000):
+            if record.index in (100, 1000):
                 sizes.append(tracemalloc.get_traced_memory()[0])
             if record.index == 1000:
                 break
     finally:
         tracemalloc.stop()
     # The reply itself, its text and the scripted caches are lists: some hundred bytes a token.
-    assert (sizes[1] - sizes[0]) / 700 < 2500
+    assert (sizes[1] - sizes[0]) / 900 < 2500
 
 
 def test_the_first_ngram_draft_is_verified() -> None:
