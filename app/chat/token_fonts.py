@@ -6,7 +6,16 @@ import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QStaticText, QTextCharFormat, QTextLayout, QTextOption
+from PySide6.QtGui import (
+    QFont,
+    QFontMetricsF,
+    QPainter,
+    QStaticText,
+    QTextCharFormat,
+    QTextLayout,
+    QTextLine,
+    QTextOption,
+)
 
 from app.chat.token_layout import NEWLINE, Measure, measured
 
@@ -93,21 +102,22 @@ class TokenFonts:
         line = layout.lineAt(0)
         spans, position = [], 0
         for text in texts:
-            end = position + _utf16(shown(text))
-            edges = (line.cursorToX(position), line.cursorToX(end))
-            spans.append((min(_x(edges[0]), _x(edges[1])), max(_x(edges[0]), _x(edges[1]))))
-            position = end
+            length = _utf16(_in_row(text))
+            runs = [run.boundingRect() for run in line.glyphRuns(position, length)] if length else []
+            here = _x(line.cursorToX(position))
+            spans.append(_widest(sorted((run.left(), run.right()) for run in runs)) or (here, here))
+            position += length
         return spans
 
     def shaped_row(self, texts: Sequence[str], smalls: Sequence[bool]) -> QTextLayout:
         """A row as one laid-out line, with ghosts in the small font."""
-        layout = QTextLayout("".join(shown(text) for text in texts), self.body)
+        layout = QTextLayout("".join(_in_row(text) for text in texts), self.body)
         option = QTextOption(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignAbsolute)
         option.setWrapMode(QTextOption.WrapMode.NoWrap)
         layout.setTextOption(option)
         ranges, position = [], 0
         for text, small in zip(texts, smalls, strict=True):
-            length = _utf16(shown(text))
+            length = _utf16(_in_row(text))
             if small:
                 piece = QTextLayout.FormatRange()
                 piece.start, piece.length = position, length
@@ -122,6 +132,22 @@ class TokenFonts:
         line.setPosition(QPointF(0, 0))
         layout.endLayout()
         return layout
+
+
+def _widest(stretches: list[tuple[float, float]]) -> tuple[float, float] | None:
+    """The widest of the stretches, those that touch taken as one: where directions meet, a space may lie apart."""
+    joined: list[tuple[float, float]] = []
+    for left, right in stretches:
+        if joined and left <= joined[-1][1] + 0.5:
+            joined[-1] = joined[-1][0], max(right, joined[-1][1])
+        else:
+            joined.append((left, right))
+    return max(joined, key=lambda stretch: stretch[1] - stretch[0], default=None)
+
+
+def _in_row(text: str) -> str:
+    """A text as part of a shaped row, where a newline's sign is drawn on its own."""
+    return " " if text == NEWLINE else shown(text)
 
 
 def _utf16(text: str) -> int:

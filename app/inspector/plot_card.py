@@ -171,6 +171,8 @@ class PlotCard(QWidget):
         generator = QSvgGenerator()
         generator.setOutputDevice(buffer)
         generator.setSize(self.size())
+        # Axes are kept as pictures, which would be scaled by the ratio of the resolutions.
+        generator.setResolution(self.logicalDpiX())
         generator.setViewBox(self.rect())
         generator.setTitle(self.title)
         painter = QPainter(generator)
@@ -195,12 +197,13 @@ class PlotCard(QWidget):
         line = self._key.geometry()
         painter.setPen(QColor(self._theme.text))
         painter.drawText(QRect(0, line.top(), line.right(), line.height()).translated(12, 0), self.title)
-        x = line.left()
-        for colour, words in self.key():
-            for text, ink in (("■ ", colour), (f"{words}   ", self._theme.muted)):
-                painter.setPen(QColor(ink))
-                painter.drawText(QRect(x, line.top(), line.width(), line.height()), text)
-                x += painter.fontMetrics().horizontalAdvance(text)
+        parts = [part for colour, words in self.key() for part in (("■ ", colour), (f"{words}   ", self._theme.muted))]
+        widths = [painter.fontMetrics().horizontalAdvance(text) for text, _ in parts]
+        x = self.width() - sum(widths)
+        for (text, ink), width in zip(parts, widths, strict=True):
+            painter.setPen(QColor(ink))
+            painter.drawText(QRect(x, line.top(), width + 4, line.height()), text)
+            x += width
         self.widget.render(painter, self.widget.geometry().toRectF(), self.widget.viewport().rect())
 
     def _ask_and_save(self, kind: str) -> None:

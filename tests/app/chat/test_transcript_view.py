@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -452,6 +453,25 @@ def test_any_text_is_laid_out_painted_hovered_and_selected(show: Show, text: str
     view.select_all()
     assert view.selected_text().endswith(text + " end")
     assert QColor(LIGHT.surface) == picture(view).pixelColor(1, 399)
+
+
+def test_the_tokens_of_a_row_of_both_directions_do_not_overlap(show: Show) -> None:
+    model = TranscriptModel()
+    model.begin_reply()
+    words = ["He", " said", " مرحبا", " بالعالم", "،", " then", " 12", " שלום", "!", " 👩🏽", "\u200d🚀"]
+    model.add_records([Round(i, i, "answer", (), (script.plain_token(w),), 0.0, 0.1) for i, w in enumerate(words)])
+    view = show(model)
+    spans = sorted(span for span in view.document.spans(0, 0) if span[1] > span[0])
+    for (_, right), (left, _) in pairwise(spans):
+        assert right - 1 <= left <= right + 8, "no overlap, and no gap wider than a space"
+
+
+def test_a_newline_sign_is_not_drawn_twice_in_a_shaped_row(show: Show) -> None:
+    model = TranscriptModel()
+    model.begin_reply()
+    model.add_records([Round(0, 0, "answer", (), (script.plain_token("é\n"),), 0.0, 0.1)])
+    view = show(model)
+    assert view._fonts.shaped_row(["é", "\n"], [False, False]).text() == "é "
 
 
 def test_right_to_left_words_stand_right_to_left(show: Show) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QByteArray
+from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtSvg import QSvgRenderer
 from pytestqt.qtbot import QtBot
 
 from app.inspector.panel import InspectorPanel
@@ -144,6 +146,29 @@ def test_numbers_pictures_and_drawings_can_be_saved(panel: InspectorPanel, qtbot
         assert "<image" not in drawing, "shapes, not pixels"
     with pytest.raises(OSError, match="could not be written"):
         panel.time.save(tmp_path / "missing" / "x.png")
+
+
+def test_a_drawing_has_the_same_shapes_in_the_same_places_as_the_screen(panel: InspectorPanel, qtbot: QtBot) -> None:
+    panel.show()
+    qtbot.waitExposed(panel)
+    panel.add_records(script.long_reply(600))
+    panel.refresh()
+    card = panel.positions
+    drawn = QImage(card.size(), QImage.Format.Format_RGB32)
+    painter = QPainter(drawn)
+    QSvgRenderer(QByteArray(card.drawing())).render(painter)
+    painter.end()
+    shown = card.grab().toImage()
+
+    def bars(image: QImage) -> tuple[int, int]:
+        """First and last row of the picture where the bars' colour is."""
+        ink = QColor(LIGHT.accepted_mtp)
+        rows = [
+            y for y in range(image.height()) if any(image.pixelColor(x, y) == ink for x in range(0, image.width(), 2))
+        ]
+        return rows[0], rows[-1]
+
+    assert bars(drawn) == pytest.approx(bars(shown), abs=2)
 
 
 def test_the_menu_offers_all_formats(panel: InspectorPanel) -> None:
