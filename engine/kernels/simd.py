@@ -7,7 +7,7 @@ the width of the registers: LLVM splits a vector that is too wide, lane by lane.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -85,7 +85,14 @@ def stack_buffer(b: Builder, nbytes: int) -> Value:
         slot = b.alloca(ir.ArrayType(I8, nbytes))
         slot.align = 64
         b.store(zero(slot.type.pointee), slot)
-    return b.ptrtoint(slot, I64)
+        return b.ptrtoint(slot, I64)
+
+
+def unknown_buffer(b: Builder, nbytes: int) -> Value:
+    """A `stack_buffer` of which LLVM does not know that what is read from it is what was stored just before."""
+    buffer = stack_buffer(b, nbytes)
+    with b.goto_entry_block():
+        return b.asm(ir.FunctionType(I64, [I64]), "", "=r,0", [buffer], side_effect=False)
 
 
 def copy_bytes(b: Builder, target: Value, source: Value, count: Value) -> None:
@@ -154,6 +161,37 @@ def lookup_bytes(b: Builder, values: Sequence[int], indices: Value) -> Value:
     entries = table(b, "bytes", I8, [value & 0xFF for value in values])
     found = [b.extract_element(indices, I32(lane)) for lane in range(lanes)]
     return gather(b, I8, [load(b, b.add(entries, b.zext(index, I64)), I8) for index in found])
+
+
+def opaque(b: Builder, value: Value) -> Value:
+    """The same value, of whose origin LLVM knows nothing: it then leaves cheap shuffles of it as they are written.
+
+    Only for AVX2, where what LLVM makes of two shuffles in a row often crosses the halves of a register, at many times
+    the price; elsewhere nothing happens.
+    """
+    if not _narrow_avx():
+        return value
+    return b.asm(ir.FunctionType(value.type, [value.type]), "", "=x,0", [value], side_effect=False)
+
+
+def spread_lanes(b: Builder, value: Value, memory: Value | None) -> Callable[[int, int], Value]:
+    """The function (lane, width) → that lane of a float vector, `width` times.
+
+    Given `memory` (`unknown_buffer`), which pays with AVX2 (`prefers_memory`), the lanes are read back from there.
+    """
+    if memory is None:
+        return lambda lane, width: shuffle(b, value, [lane] * width)
+    store(b, value, memory, 4)
+    return lambda lane, width: splat(b, load(b, offset(b, memory, 4 * lane), value.type.element, 4), width)
+
+
+def prefers_memory() -> bool:
+    """Whether a broadcast from memory costs less than moving lanes between the halves of a register."""
+    return _narrow_avx()
+
+
+def _narrow_avx() -> bool:
+    return has("avx2") and not has("avx512bw")
 
 
 # ---- arithmetic ----

@@ -9,6 +9,7 @@ from engine.kernels.matmul.blocks import COLUMNS
 from engine.kernels.matmul.decoders import SUPER_BLOCKS, decoder_of
 from engine.kernels.matmul.dot import Dot
 from engine.kernels.matmul.float_weights import FLOAT_DOTS, float_dot
+from engine.kernels.matmul.i_quants import I_QUANTS
 from engine.kernels.matmul.int8_dot import RECORD_BYTES, multiply
 from engine.kernels.matmul.operands import (
     Kind,
@@ -41,9 +42,12 @@ def activations_of(kernel: str) -> str:
     return "int8_super" if kernel in SUPER_BLOCKS else "floats"
 
 
-def uses_panels(kernel: str) -> bool:
-    """Whether the kernel decodes weights into a panel rather than once for every pass over the activations."""
-    return kernel in SMALL_BLOCKS or kernel in SUPER_BLOCKS
+def rows_for_panels(kernel: str) -> int:
+    """From how many rows of activations on decoding weights into a panel costs less than decoding them in every pass
+    over the activations; 0 when the kernel has no panels."""
+    if kernel in I_QUANTS and kernel != "IQ4_XS":
+        return 5  # looking entries up in a codebook is dear
+    return 16 if kernel in SMALL_BLOCKS or kernel in SUPER_BLOCKS else 0
 
 
 def panel_kernel_name(kind: Kind) -> str:
@@ -52,7 +56,7 @@ def panel_kernel_name(kind: Kind) -> str:
 
 
 def read_operands(b: Builder, kernel: str, address: Value) -> SmallOperands | SuperOperands:
-    """Decode 256 columns of a format that `uses_panels`."""
+    """Decode 256 columns of a block format."""
     if kernel in SMALL_BLOCKS:
         return small_operands(b, SMALL_BLOCKS[kernel][1](b, address))
     return super_operands(b, SUPER_BLOCKS[kernel][1](b, address))
@@ -73,7 +77,7 @@ def dot_of(kernel: str) -> Dot:
     ) -> list[Value]:
         return multiply(b, read_operands(b, kernel, weights), accumulators, activations)
 
-    return Dot(COLUMNS, decoder_of(kernel).weight_bytes, RECORD_BYTES, ((4, 1), (2, 1), (1, 1)), emit)
+    return Dot(COLUMNS, decoder_of(kernel).weight_bytes, RECORD_BYTES, ((4, 1), (3, 1), (2, 1), (1, 1)), emit)
 
 
 def _panel_dot(kind: Kind) -> Dot:

@@ -29,10 +29,14 @@ from engine.kernels.simd import (
     multiply_bytes,
     multiply_words,
     offset,
+    prefers_memory,
     select_signed,
+    shuffle,
     splat,
     split,
+    spread_lanes,
     to_float,
+    unknown_buffer,
     vector,
     zero,
 )
@@ -64,18 +68,30 @@ def _multiply_low(b: Builder, x: Value, y: Value, total: Value) -> Value:
 
 
 def _multiply_small(b: Builder, block: SmallOperands, accumulators: list[Value], records: list[Value]) -> list[Value]:
-    totals = list(accumulators)
-    for j in range(4):
-        product = _product_of(b, block.quants[j], block.signed)
-        for t, record in enumerate(records):
-            halves = [splat(b, load(b, offset(b, record, FACTORS + 8 * j + 4 * k), F32, 4), 8) for k in range(2)]
-            scale = b.fmul(block.factors[j], concatenate(b, halves))
-            totals[t] = fma(b, to_float(b, product(_quants(b, record, j))), scale, totals[t])
-    if block.minimum is not None:
-        for t, record in enumerate(records):
+    products = [_product_of(b, quants, block.signed) for quants in block.quants]
+    memory = unknown_buffer(b, 64 * len(records)) if prefers_memory() else None
+    totals = []
+    for t, record in enumerate(records):
+        total = accumulators[t]
+        factor = _factors(b, block, record, None if memory is None else offset(b, memory, 64 * t))
+        for j, product in enumerate(products):
+            total = fma(b, to_float(b, product(_quants(b, record, j))), factor(j), total)
+        if block.minimum is not None:
             sums = load(b, offset(b, record, SUMS), vector(F32, 8), 32)
-            totals[t] = _multiply_low(b, sums, block.minimum, totals[t])
+            total = _multiply_low(b, sums, block.minimum, total)
+        totals.append(total)
     return totals
+
+
+def _factors(b: Builder, block: SmallOperands, record: Value, memory: Value | None) -> Callable[[int], Value]:
+    """The function j → <16 x float>: weights' factor · activations' factor of every lane of the sums of 64 columns."""
+    count = block.factors.type.count
+    factors = load(b, offset(b, record, FACTORS), vector(F32, 8), 32)
+    if count == 16:
+        factors = shuffle(b, factors, [group // 2 for group in range(16)])
+    each = count // 4
+    spread = spread_lanes(b, b.fmul(block.factors, factors), memory)
+    return lambda j: concatenate(b, [spread(each * j + i, LANES // each) for i in range(each)])
 
 
 def _product_of(b: Builder, quants: Value, signed: bool) -> Callable[[Value], Value]:

@@ -14,7 +14,7 @@ from engine.kernels.matmul import dispatch
 from engine.kernels.matmul.activations import PREPARATIONS, preparation_task, prepared_bytes
 from engine.kernels.matmul.checks import check_array, check_matrix
 from engine.kernels.matmul.dequantise import row_decoder
-from engine.kernels.matmul.dots import activations_of, dot_of, kernel_name, uses_panels
+from engine.kernels.matmul.dots import activations_of, dot_of, kernel_name, rows_for_panels
 from engine.kernels.matmul.job import JOB_FIELDS, Field
 from engine.kernels.matmul.panel import RECORD_SPACE, panel_row_bytes, panel_rows
 from engine.kernels.matmul.tasks import kernel_task, panel_task
@@ -103,7 +103,7 @@ def _fields(matrix: Matrix, kernel: str) -> npt.NDArray[np.int64]:
 
 def _panel_bytes(matrix: Matrix, kernel: str, fields: npt.NDArray[np.int64]) -> int:
     """Bytes of a worker's panel; completes the fields of the job."""
-    if not uses_panels(kernel):
+    if not rows_for_panels(kernel):
         return 0
     rows = panel_rows(kernel, matrix.cols)
     fields[Field.PANEL_ROWS] = rows
@@ -155,7 +155,7 @@ def warm_up(context: ComputeContext, formats: set[str]) -> Iterator[str]:
     for name in sorted(formats):
         kernel = kernel_name(name, context.float_activations)
         kernel_task(kernel).compile()
-        if uses_panels(kernel):
+        if rows_for_panels(kernel):
             panel_task(kernel).compile()
         yield f"linear {kernel}"
         preparation_task(activations_of(kernel)).compile()

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.kernels.matmul.blocks import SmallBlocks, SuperBlock
-from engine.kernels.matmul.dot import LANES
-from engine.kernels.simd import F32, I8, I16, Builder, Value, filled, load, offset, shuffle, store, vector
+from engine.kernels.simd import F32, I8, I16, Builder, Value, filled, load, offset, opaque, shuffle, store, vector
 
-_QUANTS, _FACTORS = 0, 256
-_MINIMUM = 512
+_QUANTS = 0
+_FACTORS, _MINIMUM = 256, 320
+_SCALES = 256
 _BIASED, _MINIMUMS, _FACTOR, _MINIMUM_FACTOR = 512, 544, 576, 580
-SMALL_BYTES, SUPER_BYTES = 576, 640
+SMALL_BYTES, SUPER_BYTES = 384, 640
 """bytes of 256 columns in a panel, whose blocks are aligned to 64"""
 
 
@@ -27,11 +27,18 @@ class Kind:
     signed: bool
     biased: bool
     minimum: bool
+    fine: bool = False
+    """small blocks of 16 columns instead of 32"""
+
+    @property
+    def factors(self) -> int:
+        """Factors of 256 columns in small blocks."""
+        return 16 if self.fine else 8
 
     @property
     def name(self) -> str:
         """A name for the kind's kernel, which `kind_of_name` understands."""
-        flags = {"signed": self.signed, "biased": self.biased, "minimum": self.minimum}
+        flags = {"signed": self.signed, "biased": self.biased, "minimum": self.minimum, "fine": self.fine}
         return " ".join(["small" if self.small else "super", *(flag for flag, given in flags.items() if given)])
 
     @property
@@ -43,7 +50,7 @@ class Kind:
 def kind_of_name(name: str) -> Kind:
     """The kind whose name this is."""
     words = name.split()
-    return Kind(words[0] == "small", *(flag in words for flag in ("signed", "biased", "minimum")))
+    return Kind(words[0] == "small", *(flag in words for flag in ("signed", "biased", "minimum", "fine")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +58,8 @@ class SmallOperands:
     """Small blocks: quants · activations, times the factors, plus sums of activations times the minimum."""
 
     quants: list[Value]
-    factors: list[Value]
-    """four <16 x float>: the factor of every lane of 64 columns' sums"""
+    factors: Value
+    """<8 x float>, or <16 x float> for blocks of 16"""
     minimum: Value | None
     """<8 x float>, the bias drawn in"""
     signed: bool
@@ -76,15 +83,15 @@ class SuperOperands:
 
 def small_operands(b: Builder, block: SmallBlocks) -> SmallOperands:
     """The operands of decoded small blocks."""
-    each = block.factors.type.count // 4  # factors of 64 columns
-    factors = [shuffle(b, block.factors, [each * j + lane * each // LANES for lane in range(LANES)]) for j in range(4)]
     minimum = b.fmul(block.factors, filled(F32, 8, -block.bias)) if block.bias else block.minimum
-    return SmallOperands(block.quants, factors, minimum, block.signed)
+    return SmallOperands(block.quants, block.factors, minimum, block.signed)
 
 
 def super_operands(b: Builder, block: SuperBlock) -> SuperOperands:
     """The operands of a decoded super-block."""
-    scales = [shuffle(b, block.scales, [4 * j + pair // 8 for pair in range(32)]) for j in range(4)]
+    # Even scales in the lower half, odd ones in the upper: 32 columns then take theirs without crossing halves.
+    halves = opaque(b, shuffle(b, block.scales, [*range(0, 16, 2), *range(1, 16, 2)]))
+    scales = [shuffle(b, halves, [2 * j + pair // 16 + pair // 8 % 2 * 8 for pair in range(32)]) for j in range(4)]
     biased = b.mul(block.scales, filled(I16, 16, block.bias)) if block.bias else None
     return SuperOperands(block.quants, scales, biased, block.minimums, block.factor, block.minimum_factor, block.signed)
 
@@ -92,26 +99,20 @@ def super_operands(b: Builder, block: SuperBlock) -> SuperOperands:
 def kind_of(block: SmallOperands | SuperOperands) -> Kind:
     """The kind of operands."""
     if isinstance(block, SmallOperands):
-        return Kind(True, block.signed, False, block.minimum is not None)
+        return Kind(True, block.signed, False, block.minimum is not None, block.factors.type.count == 16)
     return Kind(False, block.signed, block.biased is not None, block.minimums is not None)
 
 
 def store_operands(b: Builder, block: SmallOperands | SuperOperands, address: Value) -> None:
     """Write operands to a panel."""
+    places = [(quants, _QUANTS + 64 * j) for j, quants in enumerate(block.quants)]
     if isinstance(block, SmallOperands):
-        quads, rest = block.factors, [(block.minimum, _MINIMUM)]
+        places += [(block.factors, _FACTORS), (block.minimum, _MINIMUM)]
     else:
-        quads = block.scales
-        rest = [
-            (block.biased, _BIASED),
-            (block.minimums, _MINIMUMS),
-            (block.factor, _FACTOR),
-            (block.minimum_factor, _MINIMUM_FACTOR),
-        ]
-    for j in range(4):
-        store(b, block.quants[j], offset(b, address, _QUANTS + 64 * j), 64)
-        store(b, quads[j], offset(b, address, _FACTORS + 64 * j), 64)
-    for value, place in rest:
+        places += [(scales, _SCALES + 64 * j) for j, scales in enumerate(block.scales)]
+        places += [(block.biased, _BIASED), (block.minimums, _MINIMUMS)]
+        places += [(block.factor, _FACTOR), (block.minimum_factor, _MINIMUM_FACTOR)]
+    for value, place in places:
         if value is not None:
             store(b, value, offset(b, address, place), 4)
 
@@ -119,15 +120,15 @@ def store_operands(b: Builder, block: SmallOperands | SuperOperands, address: Va
 def load_operands(b: Builder, kind: Kind, address: Value) -> SmallOperands | SuperOperands:
     """Read operands of a kind from a panel."""
     quants = [load(b, offset(b, address, _QUANTS + 64 * j), vector(I8, 64), 64) for j in range(4)]
-    shape = vector(F32, LANES) if kind.small else vector(I16, 32)
-    quads = [load(b, offset(b, address, _FACTORS + 64 * j), shape, 64) for j in range(4)]
     if kind.small:
+        factors = load(b, offset(b, address, _FACTORS), vector(F32, kind.factors), 32)
         minimum = load(b, offset(b, address, _MINIMUM), vector(F32, 8), 32) if kind.minimum else None
-        return SmallOperands(quants, quads, minimum, kind.signed)
+        return SmallOperands(quants, factors, minimum, kind.signed)
+    scales = [load(b, offset(b, address, _SCALES + 64 * j), vector(I16, 32), 64) for j in range(4)]
     sixteen = vector(I16, 16)
     return SuperOperands(
         quants,
-        quads,
+        scales,
         load(b, offset(b, address, _BIASED), sixteen, 32) if kind.biased else None,
         load(b, offset(b, address, _MINIMUMS), sixteen, 32) if kind.minimum else None,
         load(b, offset(b, address, _FACTOR), F32, 4),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from engine.kernels.compiled import Task
-from engine.kernels.matmul.dots import dot_of, panel_kernel_name, uses_panels
+from engine.kernels.matmul.dots import dot_of, panel_kernel_name, rows_for_panels
 from engine.kernels.matmul.job import Field
 from engine.kernels.matmul.panel import fill_panel, kind_of_kernel
 from engine.kernels.matmul.row_dot import multiply_rows
@@ -18,7 +18,7 @@ _PANEL, _PANEL_ROWS, _PANEL_KERNEL = int(Field.PANEL), int(Field.PANEL_ROWS), in
 @cache
 def kernel_task(kernel: str) -> Task:
     """The task (job, first weight row, end of weight rows) of a kernel that `dots.kernel_name` names."""
-    if uses_panels(kernel):
+    if rows_for_panels(kernel):
         return Task(_direct_or_panels(kernel))
     return Task(_with_passes_of_8(kernel) if _is_wide(kernel) else _with_passes_of_4(kernel))
 
@@ -39,20 +39,27 @@ def _is_wide(kernel: str) -> bool:
 
 
 def _direct_or_panels(kernel: str):  # type: ignore[no-untyped-def]
+    panels_from = rows_for_panels(kernel)
+
     def product(job, first, end):  # type: ignore[no-untyped-def]
         count = argument(job, _COUNT)
-        if count == 1:
-            multiply_rows(job, first, end, 0, kernel, 1, 1)
-        elif count == 2:
-            multiply_rows(job, first, end, 0, kernel, 2, 1)
-        elif count == 4:
-            multiply_rows(job, first, end, 0, kernel, 4, 1)
-        else:
+        token = 0
+        if count >= panels_from:
             panel, rows = argument(job, _PANEL), argument(job, _PANEL_ROWS)
             for start in range(first, end, rows):
                 stop = min(start + rows, end)
                 fill_panel(job, start, stop, kernel)
                 call_task(argument(job, _PANEL_KERNEL), panel, 0, stop - start)
+            return
+        while count - token >= 4:
+            multiply_rows(job, first, end, token, kernel, 4, 1)
+            token += 4
+        if count - token == 3:
+            multiply_rows(job, first, end, token, kernel, 3, 1)
+        elif count - token == 2:
+            multiply_rows(job, first, end, token, kernel, 2, 1)
+        elif count - token == 1:
+            multiply_rows(job, first, end, token, kernel, 1, 1)
 
     return product
 
