@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from engine.cancel import CancelToken as CancelToken
     from engine.chat import ChatSession as ChatSession
-    from engine.chat import Message as Message
     from engine.decoding.records import Alternative as Alternative
     from engine.decoding.records import CommittedToken as CommittedToken
     from engine.decoding.records import DraftedToken as DraftedToken
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from engine.errors import EngineError as EngineError
     from engine.errors import NumericsError as NumericsError
     from engine.errors import OptionError as OptionError
+    from engine.errors import PictureError as PictureError
     from engine.errors import ReadError as ReadError
     from engine.errors import SidecarError as SidecarError
     from engine.errors import TemplateError as TemplateError
@@ -53,11 +53,13 @@ if TYPE_CHECKING:
     from engine.options import GenerateOptions as GenerateOptions
     from engine.options import LoadOptions as LoadOptions
     from engine.options import SamplingOptions as SamplingOptions
+    from engine.prompt import Message as Message
+    from engine.prompt import Picture as Picture
     from engine.version import __version__ as __version__
 
 _HOMES = {
     "engine.cancel": ("CancelToken",),
-    "engine.chat": ("ChatSession", "Message"),
+    "engine.chat": ("ChatSession",),
     "engine.decoding.records": (
         "Alternative", "CommittedToken", "DraftedToken", "Failed", "Finished", "LoadProgress", "PositionCount",
         "PrefillProgress", "Record", "Round", "Stats", "record_from_json", "to_json",
@@ -66,12 +68,13 @@ _HOMES = {
     "engine.decoding.trace": ("Trace", "TraceHeader", "TraceWriter", "read_trace"),
     "engine.demo": ("demo_path", "demo_sidecar_path"),
     "engine.errors": (
-        "Cancelled", "CheckpointError", "ContextFullError", "EngineError", "NumericsError", "OptionError", "ReadError",
-        "SidecarError", "TemplateError", "TraceError", "UnsupportedError",
+        "Cancelled", "CheckpointError", "ContextFullError", "EngineError", "NumericsError", "OptionError",
+        "PictureError", "ReadError", "SidecarError", "TemplateError", "TraceError", "UnsupportedError",
     ),
     "engine.kernels.cpu": ("configure_environment",),
     "engine.loading": ("Model", "ModelInfo", "load_model"),
     "engine.options": ("MAX_DRAFT_TOKENS", "DraftOptions", "GenerateOptions", "LoadOptions", "SamplingOptions"),
+    "engine.prompt": ("Message", "Picture"),
     "engine.version": ("__version__",),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from engine.cancel import CancelToken
 from engine.conversation import Conversation
 from engine.decoding.decoder import Decoder
 from engine.decoding.draft_length import LengthPolicy, length_policy
+from engine.decoding.protocols import Drafter
 from engine.decoding.records import Failed, Finished, PrefillProgress, Record, Stats, StopReason
 from engine.decoding.reply import ThinkTokens
 from engine.decoding.sampler import Sampler
 from engine.errors import Cancelled, ContextFullError, EngineError, OptionError
 from engine.options import DraftOptions, GenerateOptions
+from engine.prompt import Message, Picture, Prompt, chat_prompt, token_prompt
 from engine.text.incremental import Detokeniser
 
 if TYPE_CHECKING:
     from engine.loading import Model
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message of a conversation."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
 
 
 class ChatSession:
@@ -51,20 +44,30 @@ class ChatSession:
     ) -> Iterator[Record]:
         """Answer a conversation: `PrefillProgress` and `Round` records, then exactly one `Finished` or `Failed`.
 
-        Errors of the engine become `Failed`, never an exception; a cancelled reply ends in `Finished` with what was said.
+        Errors of the engine become `Failed`, never an exception; a cancelled reply ends in `Finished` with what was
+        said.
         """
         try:
-            tokens, boundary = self._prompt(messages, options)
+            prompt = chat_prompt(messages, options.thinking, self._model)
         except EngineError as error:
             yield Failed(str(error), type(error).__name__)
             return
-        yield from self._generate(tokens, [boundary], options, cancel)
+        yield from self._generate(prompt, options, cancel)
 
     def complete(
-        self, tokens: Sequence[int], options: GenerateOptions, cancel: CancelToken | None = None
+        self,
+        tokens: Sequence[int],
+        options: GenerateOptions,
+        cancel: CancelToken | None = None,
+        images: Sequence[Picture] = (),
     ) -> Iterator[Record]:
-        """The same for ready-made token ids."""
-        yield from self._generate(list(tokens), [], options, cancel)
+        """The same for ready-made token ids; `images` fill the runs of placeholder ids in order."""
+        try:
+            prompt = token_prompt(tokens, images, self._model)
+        except EngineError as error:
+            yield Failed(str(error), type(error).__name__)
+            return
+        yield from self._generate(prompt, options, cancel)
 
     def prompt_tokens(self, messages: Sequence[Message], options: GenerateOptions) -> list[int]:
         """The token ids that `reply` would read.
@@ -72,36 +75,21 @@ class ChatSession:
         Raises:
             TemplateError: the chat template failed on these messages.
             OptionError: there is nothing to answer.
+            PictureError: a picture cannot be read, or the model cannot see.
         """
-        return self._prompt(messages, options)[0]
+        return chat_prompt(messages, options.thinking, self._model).tokens
 
-    def _prompt(self, messages: Sequence[Message], options: GenerateOptions) -> tuple[list[int], int]:
-        """Token ids, and where the turn boundary before the generation prompt lies."""
-        if not messages or not messages[-1].content.strip():
-            raise OptionError("The prompt is empty: write something first.")
-        template, encode = self._model.template, self._model.tokenizer.encode
-        plain = [dataclasses.asdict(m) for m in messages]
-        tokens = encode(template.render(plain, enable_thinking=options.thinking), special=True)
-        history = encode(
-            template.render(plain, add_generation_prompt=False, enable_thinking=options.thinking), special=True
-        )
-        # Later prompts repeat the history, but not always the generation prompt (its think block is often taken out).
-        boundary = len(history) if tokens[: len(history)] == history else 0
-        return tokens, boundary
-
-    def _generate(
-        self, tokens: list[int], boundaries: list[int], options: GenerateOptions, cancel: CancelToken | None
-    ) -> Iterator[Record]:
-        conversation = self._conversation
+    def _generate(self, prompt: Prompt, options: GenerateOptions, cancel: CancelToken | None) -> Iterator[Record]:
+        conversation, tokens = self._conversation, prompt.tokens
         decoder: Decoder | None = None
         progress = PrefillProgress(0, len(tokens))
         try:
             self._check(tokens)
             drafter, note = conversation.choose_drafter(options.draft)
-            conversation.rewind(tokens)
-            for progress in conversation.read(tokens, boundaries, cancel):
+            conversation.rewind(prompt)
+            for progress in conversation.read(prompt, cancel):
                 yield progress
-            decoder = self._decoder(tokens, options)
+            decoder = self._decoder(tokens, drafter, options)
             yield from decoder.run(conversation.logits, cancel)
             yield self._finished(decoder, progress, note)
         except Cancelled:
@@ -111,7 +99,7 @@ class ChatSession:
             yield _failed(error, decoder, progress)
         finally:
             if decoder is not None:
-                conversation.settle(tokens, decoder.tokens)
+                conversation.settle(prompt, decoder.tokens)
 
     def _check(self, tokens: Sequence[int]) -> None:
         """Raise before anything is computed if this prompt cannot be answered."""
@@ -127,10 +115,9 @@ class ChatSession:
                 " or start a new chat."
             )
 
-    def _decoder(self, tokens: Sequence[int], options: GenerateOptions) -> Decoder:
+    def _decoder(self, tokens: Sequence[int], drafter: Drafter | None, options: GenerateOptions) -> Decoder:
         model, conversation = self._model, self._conversation
-        drafter, _ = conversation.choose_drafter(options.draft)
-        think = model.think and ThinkTokens(model.think.open, model.think.close)
+        think = None if model.think is None else ThinkTokens(model.think.open, model.think.close)
         return Decoder(
             conversation.target,
             drafter,

@@ -1,4 +1,4 @@
-"""The caches of one conversation, trunk and drafters together: what they hold, what can be kept, how a prompt is read."""
+"""The caches of one conversation, trunk and drafters together: what they hold and how a prompt is read into them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from engine.decoding.protocols import Drafter
 from engine.decoding.records import PrefillProgress
 from engine.options import DraftOptions
 from engine.prefix_cache import PrefixCache, TurnCheckpoint
+from engine.prompt import PlacedPicture, Prompt
 
 if TYPE_CHECKING:
     from engine.loading import Model
@@ -33,9 +34,11 @@ class Conversation:
     def __init__(self, model: Model) -> None:
         self.target = model.new_target()
         self.prefix = PrefixCache()
+        self._tokens: list[int] = []  # ids in the caches, where the prefix has keys
         self._mtp_model = model.new_mtp()
         self._no_mtp = model.info.draft_note
-        self._end_tokens = model.end_tokens
+        self._vision = model.vision
+        self._soft_drafts = model.soft_drafts
         self._mtp = None if self._mtp_model is None else MtpDrafter(self._mtp_model, model.end_tokens)
         self._ngram = NgramDrafter(model.end_tokens)
         self._wants_mtp = False
@@ -54,10 +57,10 @@ class Conversation:
             self._drafter = self._ngram if "ngram" in names else None
         return self._drafter, note
 
-    def rewind(self, tokens: Sequence[int]) -> int:
-        """Keep as much of the caches as `tokens` begins with; at least its last token is left to read.
+    def rewind(self, prompt: Prompt) -> int:
+        """Keep as much of the caches as `prompt` begins with; at least its last token is left to read.
         Returns the number of tokens kept."""
-        keep = min(self.prefix.common(tokens), len(tokens) - 1)
+        keep = min(self.prefix.common(prompt.keys), len(prompt.keys) - 1)
         if self._wants_mtp and self._mtp is not None:
             keep = min(keep, self._mtp.position)  # it slept through replies without it
         if keep == self.target.position:
@@ -76,36 +79,58 @@ class Conversation:
         self.prefix.truncate(position)
         if self._mtp is not None and self._mtp.position >= position:
             self._mtp.truncate(position, hidden)
+        del self._tokens[position:]
         self._ngram.truncate(0)
-        self._ngram.extend(self.prefix.tokens)
+        self._ngram.extend(self._tokens)
 
-    def read(
-        self, tokens: Sequence[int], boundaries: Sequence[int], cancel: CancelToken | None
-    ) -> Iterator[PrefillProgress]:
-        """Read `tokens` from where `rewind` left off, with a checkpoint at each of `boundaries`. The logits after the
+    def read(self, prompt: Prompt, cancel: CancelToken | None) -> Iterator[PrefillProgress]:
+        """Read a prompt from where `rewind` left off, with a checkpoint at each of its boundaries. The logits after the
         last token are then in `logits`."""
+        tokens, boundaries = prompt.tokens, prompt.boundaries
         reused, start = self.target.position, time.perf_counter()
         hidden: FloatArray | None = None
+        for stage in self._look_at(prompt.pictures, cancel):
+            yield PrefillProgress(reused, len(tokens), reused, time.perf_counter() - start, stage)
         while self.target.position < len(tokens):
             position = self.target.position
             yield PrefillProgress(position, len(tokens), reused, time.perf_counter() - start)
             end = min([position + _CHUNK, len(tokens), *(b for b in boundaries if b > position)])
-            hidden = self._read_chunk(tokens[position:end], cancel)
+            hidden = self._read_chunk(tokens[position:end], prompt.keys[position:end], cancel)
             if end in boundaries:
                 self.prefix.add(TurnCheckpoint(end, self.target.snapshot(), hidden[-1:].copy()))
         assert hidden is not None
         self.logits: FloatArray = self.target.logits(hidden[-1:])[0]
         yield PrefillProgress(len(tokens), len(tokens), reused, time.perf_counter() - start)
 
-    def _read_chunk(self, chunk: Sequence[int], cancel: CancelToken | None) -> FloatArray:
+    def _look_at(self, pictures: Sequence[PlacedPicture], cancel: CancelToken | None) -> Iterator[str]:
+        """Put the embeddings of the pictures that are not read yet in their places. Yields phrases for the person."""
+        if self._mtp_model is not None:
+            self._mtp_model.spans = [picture.span for picture in pictures]
+        known = set(self.target.state.spans)
+        for picture in pictures:
+            if picture.span in known or self._vision is None:
+                continue
+            steps = self._vision.encode_stepwise(picture.patches.values, picture.patches.grid, cancel)
+            while True:
+                try:
+                    yield f"looking at {picture.name}: block {next(steps) + 1} of {self._vision.config.depth}"
+                except StopIteration as end:
+                    self.target.place_picture(picture.span, end.value)
+                    if self._soft_drafts and self._mtp_model is not None:
+                        self._mtp_model.soft_tokens[picture.span] = end.value
+                    break
+
+    def _read_chunk(self, chunk: Sequence[int], keys: Sequence[int], cancel: CancelToken | None) -> FloatArray:
         hidden = self.target.forward(chunk, cancel)
-        self.prefix.tokens.extend(chunk)
+        self.prefix.tokens.extend(keys)
+        self._tokens.extend(chunk)
         self._ngram.extend(chunk)
         if self._wants_mtp and self._mtp is not None:
             self._mtp.extend(chunk, hidden)
         return hidden
 
-    def settle(self, prompt: Sequence[int], reply: Sequence[int]) -> None:
+    def settle(self, prompt: Prompt, reply: Sequence[int]) -> None:
         """A reply is over: note which of its tokens the caches hold (the last one was never read)."""
-        self.prefix.tokens = [*prompt, *reply][: self.target.position]
+        self.prefix.tokens = [*prompt.keys, *reply][: self.target.position]
+        self._tokens = [*prompt.tokens, *reply][: self.target.position]
         self.prefix.checkpoints = [c for c in self.prefix.checkpoints if c.position <= self.target.position]

@@ -17,12 +17,14 @@ from engine.demo import resolve
 from engine.errors import OptionError, SidecarError
 from engine.files.checkpoint import Checkpoint, open_checkpoint
 from engine.files.sidecar import Sidecar, open_sidecar
+from engine.files.vision import VisionSource, open_vision
 from engine.kernels.context import ComputeContext
 from engine.kernels.cpu import physical_cores
 from engine.kernels.warm_up import warm_up
 from engine.model.mtp import MtpLayer, MtpSession
 from engine.model.target import TargetSession
 from engine.model.trunk import Trunk
+from engine.model.vision_tower import VisionTower
 from engine.options import LoadOptions, SamplingOptions
 from engine.text.chat_template import ChatTemplate
 from engine.text.thinking import ThinkTokens, find_think_tokens
@@ -57,6 +59,8 @@ class ModelInfo:
     recommended: SamplingOptions
     thinking: bool
     """Does the chat template know `enable_thinking`?"""
+    vision: bool = False
+    """Can it see pictures?"""
 
 
 class Model:
@@ -72,8 +76,14 @@ class Model:
         tokenizer: Tokenizer,
         template: ChatTemplate,
         think: ThinkTokens | None,
+        vision: VisionTower | None,
+        soft_drafts: bool,
     ) -> None:
         self.info = info
+        self.vision = vision
+        """The vision tower; None if the model cannot see."""
+        self.image_token = checkpoint.config.image_token_id or tokenizer.id_of("<|image_pad|>")
+        self.soft_drafts = soft_drafts
         self.tokenizer = tokenizer
         self.template = template
         self.think = think
@@ -155,11 +165,13 @@ def load_model(
     path: str | Path,
     *,
     sidecar: str | Path | None = None,
+    mmproj: str | Path | None = None,
     options: LoadOptions | None = None,
     progress: Progress | None = None,
     cancel: CancelToken | None = None,
 ) -> Model:
-    """Open a checkpoint, with an optional sidecar, and make it ready to chat.
+    """Open a checkpoint and make it ready to chat. `sidecar` brings other drafts, `mmproj` a vision tower (folders in
+    the published layout have their own inside).
 
     Raises:
         CheckpointError, UnsupportedError, SidecarError: a file is missing, damaged, of another kind, or does not fit.
@@ -172,6 +184,7 @@ def load_model(
     report(LoadProgress("files", f"reading the headers of {path.name}"))
     checkpoint = open_checkpoint(path)
     extra = None if sidecar is None else open_sidecar(sidecar, checkpoint.config)
+    vision = _vision(checkpoint, mmproj)
     tokenizer = open_tokenizer(checkpoint.tokenizer)
     template = ChatTemplate(checkpoint.chat_template)
     cancel.check()
@@ -185,12 +198,19 @@ def load_model(
         cancel=cancel,
     )
     try:
-        model = _assemble(checkpoint, extra, weights, context, tokenizer, template, options)
+        model = _assemble(checkpoint, extra, vision, weights, context, tokenizer, template, options)
     except BaseException:
         weights.close()
         raise
     report(LoadProgress("ready", f"{model.info.name} is ready"))
     return model
+
+
+def _vision(checkpoint: Checkpoint, mmproj: str | Path | None) -> VisionSource | None:
+    if mmproj is not None:
+        return open_vision(Path(mmproj), checkpoint.config.hidden_size)
+    folder = checkpoint.path
+    return open_vision(folder, checkpoint.config.hidden_size) if folder.is_dir() else None
 
 
 def _prepare_kernels(
@@ -209,6 +229,7 @@ def _prepare_kernels(
 def _assemble(
     checkpoint: Checkpoint,
     sidecar: Sidecar | None,
+    vision: VisionSource | None,
     weights: WeightStore,
     context: ComputeContext,
     tokenizer: Tokenizer,
@@ -237,8 +258,13 @@ def _assemble(
         formats=tuple(sorted({spec.format for spec in checkpoint.tensors.values()})),
         recommended=recommended_sampling(checkpoint.generation_config),
         thinking=template.knows_thinking,
+        vision=vision is not None,
     )
-    return Model(info, checkpoint, weights, trunk, mtp, tokenizer, template, find_think_tokens(tokenizer))
+    tower = None if vision is None else VisionTower(vision, context)
+    return Model(
+        info, checkpoint, weights, trunk, mtp, tokenizer, template, find_think_tokens(tokenizer), tower,
+        options.soft_picture_drafts,
+    )  # fmt: skip
 
 
 def _mtp_layer(

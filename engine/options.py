@@ -39,13 +39,17 @@ class SamplingOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _require(math.isfinite(self.temperature) and 0 <= self.temperature <= 100, "temperature", self.temperature, "0…100")
+        _require(
+            math.isfinite(self.temperature) and 0 <= self.temperature <= 100, "temperature", self.temperature, "0…100"
+        )
         _require(self.top_k >= 0, "top-k", self.top_k, "0 (off) or more")
         _require(0 < self.top_p <= 1, "top-p", self.top_p, "above 0 and at most 1")
         _require(0 <= self.min_p < 1, "min-p", self.min_p, "0 or more and below 1")
         _require(
             math.isfinite(self.repetition_penalty) and self.repetition_penalty > 0,
-            "repetition penalty", self.repetition_penalty, "above 0",
+            "repetition penalty",
+            self.repetition_penalty,
+            "above 0",
         )
         for name in ("presence_penalty", "frequency_penalty"):
             value = getattr(self, name)
@@ -71,7 +75,10 @@ class DraftOptions:
         _require(self.drafter in get_args(DrafterName), "drafter", self.drafter, " | ".join(get_args(DrafterName)))
         _require(0 <= self.tokens <= MAX_DRAFT_TOKENS, "draft tokens", self.tokens, f"0…{MAX_DRAFT_TOKENS}")
         _require(
-            self.length in get_args(LengthPolicyName), "draft length", self.length, " | ".join(get_args(LengthPolicyName))
+            self.length in get_args(LengthPolicyName),
+            "draft length",
+            self.length,
+            " | ".join(get_args(LengthPolicyName)),
         )
 
     @property
@@ -110,6 +117,8 @@ class LoadOptions:
     """Most positions a session may use; None takes the checkpoint's own limit."""
     memory_budget: int | None = None
     """Bytes for weights; None keeps everything in memory."""
+    soft_picture_drafts: bool = False
+    """What the MTP layer sees where a picture stands: the picture's embeddings, or (False) the placeholder tokens'."""
 
     def __post_init__(self) -> None:
         _require(self.threads is None or 1 <= self.threads <= 256, "threads", self.threads, "1…256")

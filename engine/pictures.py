@@ -67,7 +67,7 @@ def open_picture(source: Path | bytes, name: str = "") -> Image:
     except PictureError:
         raise
     except FileNotFoundError:
-        raise PictureError(f"There is no picture {source}.") from None
+        raise PictureError(f"There is no picture {name}.") from None
     except Exception as error:  # Pillow's decoders raise whatever a damaged file leads them to
         raise PictureError(f"{name} cannot be read as a picture: {error or type(error).__name__}.") from None
 

@@ -1,7 +1,7 @@
 """Which tokens the caches of a conversation hold, and which moments of its past it can return to.
 
-Recurrent states cannot be cut like a KV cache, so a snapshot is taken at turn boundaries. A new prompt keeps the longest
-common prefix with the tokens in the caches, as far as a snapshot (or the present) allows.
+Recurrent states cannot be cut like a KV cache, so a snapshot is taken at turn boundaries. A new prompt keeps the
+longest common prefix with the tokens in the caches, as far as a snapshot (or the present) allows.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class PrefixCache:
 
     def __init__(self, budget: int = 512 << 20) -> None:
         self.tokens: list[int] = []
+        """Their keys (`engine.prompt.Prompt.keys`): ids, but for pictures."""
         self.checkpoints: list[TurnCheckpoint] = []
         self._budget = budget
 

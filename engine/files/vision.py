@@ -1,4 +1,4 @@
-"""Where a checkpoint's vision tower is: `model.visual.*` in the published layout, or a llama.cpp `mmproj-*.gguf` file."""
+"""Where a checkpoint's vision tower is: `model.visual.*` in the published layout, or llama.cpp's `mmproj-*.gguf`."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ def _from_folder(folder: Path) -> VisionSource | None:
         return None
     findings = Findings()
     tensors = {
-        spec.name.removeprefix(prefix): spec
+        spec.file_name.removeprefix(prefix): spec
         for file in folder_files(folder, findings)[0]
         for spec in read_safetensors(file, findings).tensors.values()
         for prefix in _PREFIXES
-        if spec.name.startswith(prefix)
+        if spec.file_name.startswith(prefix)
     }
     findings.raise_if_any()
     if "patch_embed.proj.weight" not in tensors:

@@ -40,7 +40,7 @@ class DeltaNet:
     def __call__(
         self, run: ForwardPass, matrices: Mapping[str, Matrix], x: FloatArray, cache: RecurrentCache
     ) -> FloatArray:
-        """x [T, H], normed → what the layer adds to the residual stream [T, H]. Leaves the new state in cache.next_state."""
+        """x [T, H], normed → what the layer adds to the residual [T, H]. Leaves the new state in cache.next_state."""
         c = self._config
         heads, value_width = c.linear_v_heads, c.linear_v_heads * c.linear_v_dim
         inputs = cache.inputs(run.rows, run.workspace)  # [taps + T, channels]

@@ -45,7 +45,7 @@ def forward_pass(
     position: int,
     rows: int,
 ) -> ForwardPass:
-    """A pass of `rows` tokens from index `position` on, with the rotary tables for where they and the pictures stand."""
+    """A pass of `rows` tokens from `position` on, with the rotary tables for where tokens and pictures stand."""
     positions = rope_positions(spans, position, rows)
     sections = None if positions.ndim == 1 else config.mrope_sections
     cos, sin = rope_tables(positions, config.rotary_dim, config.rope_theta, sections)

@@ -66,7 +66,7 @@ class DecoderLayer:
         """The same with the unit's matrices at hand."""
         normed = run.array("normed", residual.shape[1])
         rms_norm(residual, self._input_norm, self._eps, normed)
-        mixed = self.mixer(run, matrices, normed, cache)  # type: ignore[arg-type] - each kind has its own cache
+        mixed = self._mix(run, matrices, normed, cache)
         add_rms_norm(residual, mixed, self._post_norm, self._eps, normed)
         out = run.array("ff_out", residual.shape[1])
         if self._experts is None:
@@ -74,3 +74,16 @@ class DecoderLayer:
         else:
             self._experts(run, matrices, normed, out, cancel)
         residual += out
+
+    def _mix(
+        self,
+        run: ForwardPass,
+        matrices: Mapping[str, Matrix],
+        normed: FloatArray,
+        cache: AttentionCache | RecurrentCache,
+    ) -> FloatArray:
+        if isinstance(self.mixer, Attention):
+            assert isinstance(cache, AttentionCache)
+            return self.mixer(run, matrices, normed, cache)
+        assert isinstance(cache, RecurrentCache)
+        return self.mixer(run, matrices, normed, cache)

@@ -1,12 +1,12 @@
 """The multi-token-prediction layer: from a hidden state and the token that follows, a guess at the token after that.
 
-x = fc([norm(embed(x_{i+1})); norm(h_i)]) → full-attention decoder layer at position i → norm → head. The normed output is
-also the hidden state of the next recursion. Layout as published (`mtp.*`); the embedding half comes first.
+x = fc([norm(embed(x_{i+1})); norm(h_i)]) → full-attention decoder layer at position i → norm → head. The normed output
+is also the hidden state of the next recursion. Layout as published (`mtp.*`); the embedding half comes first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,13 +60,14 @@ class MtpLayer:
         hidden: FloatArray,
         tokens: Sequence[int],
         spans: Sequence[VisionSpan] = (),
+        overrides: Sequence[tuple[int, FloatArray]] = (),
         cancel: CancelToken | None = None,
     ) -> FloatArray:
-        """Pair hidden [T, H] of positions `position`… with the tokens that follow them [T]; returns new outputs [T, H]."""
+        """Pair hidden [T, H] of positions `position`… with the tokens that follow [T]; returns new outputs [T, H]."""
         run = forward_pass(self.config, self._context, self._workspace, spans, position, len(tokens))
         matrices = self._weights.acquire("mtp", cancel)
         try:
-            residual = self._inputs(run, matrices, hidden, tokens)
+            residual = self._inputs(run, matrices, hidden, tokens, overrides)
             self._layer.apply(run, matrices, residual, cache, cancel)
         finally:
             self._weights.release("mtp")
@@ -75,12 +76,19 @@ class MtpLayer:
         return out
 
     def _inputs(
-        self, run: ForwardPass, matrices: Mapping[str, Matrix], hidden: FloatArray, tokens: Sequence[int]
+        self,
+        run: ForwardPass,
+        matrices: Mapping[str, Matrix],
+        hidden: FloatArray,
+        tokens: Sequence[int],
+        overrides: Sequence[tuple[int, FloatArray]],
     ) -> FloatArray:
         """fc([norm(embedding); norm(hidden)]) [T, H]"""
         width, eps = self.config.hidden_size, np.float32(self.config.rms_eps)
         embedded, normed = run.array("embedded", width), run.array("half", width)
         self._weights.embedding(np.asarray(tokens, np.int64), embedded)
+        for row, rows in overrides:
+            embedded[row : row + len(rows)] = rows
         pair = run.array("pair", 2 * width)
         rms_norm(embedded, self._norm_embedding, eps, normed)
         pair[:, :width] = normed
@@ -106,6 +114,8 @@ class MtpSession:
         self._position = 0
         self.spans: list[VisionSpan] = []
         """Pictures among the tokens: a pair stands where its hidden state's token stands."""
+        self.soft_tokens: dict[VisionSpan, FloatArray] = {}
+        """Embeddings that stand for the placeholders of a picture here too; empty to leave the placeholders' own."""
 
     @property
     def position(self) -> int:
@@ -123,9 +133,19 @@ class MtpSession:
         """See `MtpModel.forward`. If it raises, the cache is as before."""
         # Drafts may run past the last position that the trunk can fill.
         self._cache.reserve(self._position + len(tokens), self._context + 16)
-        out = self._layer.forward(self._cache, self._position, hidden, tokens, self.spans)
+        out = self._layer.forward(
+            self._cache, self._position, hidden, tokens, self.spans, list(self._overrides(len(tokens)))
+        )
         self._position += len(tokens)
         return out
+
+    def _overrides(self, rows: int) -> Iterator[tuple[int, FloatArray]]:
+        """(row, embeddings) of pictures among the tokens that follow positions `position`…"""
+        start = self._position + 1
+        for span, soft in self.soft_tokens.items():
+            first, last = max(span.start, start), min(span.end, start + rows)
+            if first < last:
+                yield first - start, soft[first - span.start : last - span.start]
 
     def logits(self, output: FloatArray) -> FloatArray:
         logits = self._layer.logits(output)
@@ -137,5 +157,6 @@ class MtpSession:
     def clone(self) -> MtpSession:
         """An independent session with the same past."""
         other = MtpSession(self._layer, self._vocabulary, self._context)
-        other._cache, other._position, other.spans = self._cache.clone(self._position), self._position, list(self.spans)
+        other._cache, other._position = self._cache.clone(self._position), self._position
+        other.spans, other.soft_tokens = list(self.spans), dict(self.soft_tokens)
         return other

@@ -1,8 +1,8 @@
 """Rotary positions of tokens, with pictures among them (multimodal RoPE).
 
-Text advances all three axes (time, height, width) by one a token. A picture's tokens stand at one time, at their row and
-column of the merged grid; after it, text goes on behind the larger of the two sides, which is less than the number of its
-tokens. Caches, masks and recurrent states go by index; only the rotation goes by position.
+Text advances all three axes (time, height, width) by one a token. A picture's tokens stand at one time, at their row
+and column of the merged grid; after it, text goes on behind the larger of the two sides, which is less than the number
+of its tokens. Caches, masks and recurrent states go by index; only the rotation goes by position.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What the trunk remembers of a conversation: KV caches, recurrent states, and the means to take tokens back exactly.
 
-A pass reads each cache and leaves its result beside the old value; `TrunkState.commit` makes all results current at once,
-so a pass that was cancelled or failed leaves the state as it was. A pass of up to `RECORDED_ROWS` rows also records what
-its recurrent layers were fed, so that `rollback` can replay the accepted rows: the same kernel on the same numbers in the
-same order, hence the same bits as if the refused rows had never been there.
+A pass reads each cache and leaves its result beside the old value; `TrunkState.commit` makes all results current at
+once, so a pass that was cancelled or failed leaves the state as it was. A pass of up to `RECORDED_ROWS` rows also
+records what its recurrent layers were fed, so that `rollback` can replay the accepted rows: the same kernel on the same
+numbers in the same order, hence the same bits as if the refused rows had never been there.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from engine.model.workspace import Workspace
 FloatArray = npt.NDArray[np.float32]
 
 RECORDED_ROWS = 15
-"""Rows of a pass that can be rolled back: the most that decode kernels handle exactly, next token and drafts together."""
+"""Rows of a pass that can be rolled back: what decode kernels handle exactly, next token and drafts together."""
 
 _FIRST_CAPACITY = 256
 
 
 class AttentionCache:
-    """Keys (rotated) and values of one full-attention layer, [kv_heads, capacity, head_dim]. Row i belongs to position i."""
+    """Keys (rotated) and values of a full-attention layer [kv_heads, capacity, head_dim]; row i is position i's."""
 
     def __init__(self, kv_heads: int, head_dim: int, capacity: int = 0) -> None:
         self.keys: FloatArray = np.zeros((kv_heads, capacity, head_dim), np.float32)
@@ -79,12 +79,14 @@ class RecurrentCache:
     @property
     def state(self) -> FloatArray:
         """[v_heads, k_dim, v_dim]"""
-        return self.states[self.current]
+        state: FloatArray = self.states[self.current]
+        return state
 
     @property
     def next_state(self) -> FloatArray:
         """Where a pass leaves its result."""
-        return self.states[1 - self.current]
+        state: FloatArray = self.states[1 - self.current]
+        return state
 
     @property
     def conv_tail(self) -> FloatArray:
@@ -92,8 +94,8 @@ class RecurrentCache:
         return self.conv_inputs[self.tail : self.tail + self.taps]
 
     def inputs(self, rows: int, workspace: Workspace) -> FloatArray:
-        """Where a pass puts the raw inputs of its convolution [taps + rows, channels]; the tail already stands in front.
-        Own memory if the pass is to be recorded, else shared with the other layers."""
+        """Where a pass puts the raw inputs of its convolution [taps + rows, channels]; the tail already stands in
+        front. Own memory if the pass is to be recorded, else shared with the other layers."""
         if rows <= RECORDED_ROWS:
             inputs = self.conv_inputs[: self.taps + rows]
             inputs[: self.taps] = self.conv_tail.copy()
@@ -135,8 +137,8 @@ class RecurrentCache:
 
 @dataclass(frozen=True, slots=True)
 class TrunkSnapshot:
-    """The recurrent states at a position. Attention rows before it stay in their caches, so it is small, but it is worth
-    something only as long as the tokens before `position` are the same."""
+    """The recurrent states at a position. Attention rows before it stay in their caches, so it is small, but it is
+    worth something only as long as the tokens before `position` are the same."""
 
     position: int
     recurrent: tuple[tuple[FloatArray, FloatArray] | None, ...]

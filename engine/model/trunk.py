@@ -49,7 +49,8 @@ class Trunk:
     ) -> FloatArray:
         """Read `tokens` at the state's position. Returns new final-normed hidden states [T, H].
 
-        `overrides` are (row, embeddings [n, H]) that stand in place of the tokens' own from that row on (pictures). A row's bits do not depend on how many rows are read at once. If it raises, the state is as before.
+        `overrides` are (row, embeddings [n, H]) that stand in place of the tokens' own from that row on (pictures). A
+        row's bits do not depend on how many rows are read at once. If it raises, the state is as before.
         """
         rows = len(tokens)
         state.begin(rows)

@@ -8,14 +8,14 @@ Blocks are read from the file as they are needed and dropped again: a picture is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.cancel import CancelToken
 from engine.files.tensor_spec import TensorSpec
-from engine.files.vision import VisionConfig, VisionSource
+from engine.files.vision import VisionSource
 from engine.kernels.context import ComputeContext
 from engine.kernels.matmul import linear
 from engine.kernels.matrix import Matrix
@@ -41,24 +41,30 @@ class VisionTower:
         self._context = context
         self._files = files or DiskFiles()
 
-    def encode(
-        self,
-        patches: FloatArray,
-        grid: tuple[int, int],
-        cancel: CancelToken | None = None,
-        progress: Callable[[int, int], None] = lambda _done, _total: None,
-    ) -> FloatArray:
+    def encode(self, patches: FloatArray, grid: tuple[int, int], cancel: CancelToken | None = None) -> FloatArray:
         """Soft tokens [n / merge², text hidden size] of one picture.
 
         Args:
             patches: [n, 3 · 2 · patch²] in token order (`engine.pictures.patches`).
             grid: (rows, columns) of patches.
-            progress: called with (blocks done, blocks in all).
+            cancel: checked before every block.
 
         Raises:
             ReadError: the tower's file cannot be read.
             Cancelled: `cancel` was set.
         """
+        steps = self.encode_stepwise(patches, grid, cancel)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                soft: FloatArray = end.value
+                return soft
+
+    def encode_stepwise(
+        self, patches: FloatArray, grid: tuple[int, int], cancel: CancelToken | None = None
+    ) -> Generator[int, None, FloatArray]:
+        """The same, yielding the number of blocks done before each block."""
         c = self.config
         x = self._linear("patch_embed.proj", patches, self._patch_matrix())
         x += self._position_embedding(grid)
@@ -66,9 +72,8 @@ class VisionTower:
         for i in range(c.depth):
             if cancel is not None:
                 cancel.check()
-            progress(i, c.depth)
+            yield i
             self._block(i, x, cos, sin)
-        progress(c.depth, c.depth)
         return self._merge(x)
 
     def _block(self, index: int, x: FloatArray, cos: FloatArray, sin: FloatArray) -> None:
@@ -147,7 +152,7 @@ class VisionTower:
         raw = np.empty(spec.nbytes, np.uint8)
         file = self._files.open(spec.file, direct=False)
         try:
-            read_exactly(file, spec.file, spec.offset, memoryview(raw), spec.nbytes)
+            read_exactly(file, spec.file, spec.offset, raw.data, spec.nbytes)
         finally:
             file.close()
         return raw
@@ -158,7 +163,8 @@ def merged_order(grid: tuple[int, int], merge: int) -> tuple[IntArray, IntArray]
     height, width = grid
     shape = (height // merge, merge, width // merge, merge)
     row, column = np.mgrid[0:height, 0:width].astype(np.int64)
-    return tuple(axis.reshape(shape).transpose(0, 2, 1, 3).reshape(-1) for axis in (row, column))  # type: ignore[return-value]
+    rows, columns = (axis.reshape(shape).transpose(0, 2, 1, 3).reshape(-1) for axis in (row, column))
+    return rows, columns
 
 
 def position_taps(grid: tuple[int, int], side: int, merge: int) -> tuple[IntArray, FloatArray]:
@@ -190,5 +196,4 @@ def _rotate(x: FloatArray, cos: FloatArray, sin: FloatArray) -> FloatArray:
     """Rotate-half over whole heads, x [n, heads, size]."""
     half = x.shape[-1] // 2
     turned = np.concatenate([-x[..., half:], x[..., :half]], -1)
-    rotated: FloatArray = x * cos[:, None] + turned * sin[:, None]
-    return rotated
+    return np.asarray(x * cos[:, None] + turned * sin[:, None], np.float32)

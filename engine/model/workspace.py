@@ -18,7 +18,7 @@ class Workspace:
         self._buffers: dict[str, FloatArray] = {}
 
     def array(self, name: str, rows: int, columns: int) -> FloatArray:
-        """A C-contiguous float32 array [rows, columns] with undefined contents, valid until `name` is asked for again."""
+        """A C-contiguous array [rows, columns] with undefined contents, valid until `name` is asked for again."""
         needed = rows * columns
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < needed:

@@ -100,7 +100,7 @@ def test_several_turns_equal_a_fresh_session(demo: engine.Model) -> None:
 def test_regenerating_reads_only_the_generation_prompt(demo: engine.Model) -> None:
     session = demo.new_session()
     _, once = ask(session, user(PROMPTS[1]), GenerateOptions())
-    records, again = ask(session, user(PROMPTS[1]), GenerateOptions())
+    _, again = ask(session, user(PROMPTS[1]), GenerateOptions())
     assert again.tokens == once.tokens
     assert again.stats.prompt_tokens - again.stats.reused_tokens < 12
     edited = user("What is the capital of Spain?")

@@ -1,4 +1,4 @@
-"""Taking tokens back leaves exactly the state of never having read them, and rows do not depend on how a text is cut."""
+"""Taking tokens back leaves the state of never having read them; rows do not depend on how a text is cut."""
 
 from __future__ import annotations
 

@@ -1,0 +1,165 @@
+"""Pictures in a chat, and picture files that are not what they claim."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+import engine
+from engine import DraftOptions, Failed, Finished, GenerateOptions, LoadOptions, Message, Picture, PrefillProgress
+from engine.errors import PictureError
+from engine.files.vision import VisionConfig
+from engine.pictures import open_picture, smart_size
+
+VL = Path(__file__).parents[1] / "data" / "tiny-vl"
+OPTIONS = GenerateOptions(max_new_tokens=24, ignore_eos=True)
+PLAIN = replace(OPTIONS, draft=DraftOptions("none"))
+CONFIG = VisionConfig(3, 64, 96, 4, 16, 2, 64, 256, 8192, 40960)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["placeholders", "soft"])
+def model(request: pytest.FixtureRequest) -> Iterator[engine.Model]:
+    options = LoadOptions(threads=1, soft_picture_drafts=request.param)
+    opened = engine.load_model(VL, options=options)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def gold() -> dict[str, np.ndarray]:
+    with np.load(VL / "goldens-vision.npz") as archive:
+        return dict(archive)
+
+
+def picture(name: str) -> Picture:
+    return Picture.from_file(VL / "images" / f"{name}.png")
+
+
+def finish(records: list[engine.Record]) -> Finished:
+    assert isinstance(records[-1], Finished), records[-1]
+    return records[-1]
+
+
+@pytest.mark.parametrize("prompt", ["a", "b", "ab"])
+@pytest.mark.parametrize("drafter", ["none", "mtp", "mtp+ngram"])
+def test_greedy_with_pictures_is_the_reference_with_any_drafter(
+    model: engine.Model, gold: dict[str, np.ndarray], prompt: str, drafter: str
+) -> None:
+    options = replace(OPTIONS, draft=DraftOptions(drafter))  # type: ignore[arg-type]
+    session = model.new_session()
+    records = list(session.complete(gold[f"{prompt}.ids"].tolist(), options, images=[picture(n) for n in prompt]))
+    assert list(finish(records).tokens) == gold[f"{prompt}.greedy"].tolist()
+    assert any(isinstance(r, PrefillProgress) and "block 2 of 3" in r.stage for r in records)
+
+
+def test_several_turns_with_pictures_reuse_the_caches(model: engine.Model) -> None:
+    session, messages = model.new_session(), []
+    for text, names in (("header", "a"), ("and", "b"), ("more", "")):
+        messages.append(Message("user", text, tuple(picture(n) for n in names)))
+        records = list(session.reply(messages, OPTIONS))
+        plain = finish(list(model.new_session().reply(messages, PLAIN)))
+        assert finish(records).tokens == plain.tokens
+        messages.append(Message("assistant", finish(records).text))
+    assert next(r for r in records if isinstance(r, PrefillProgress)).reused > 45
+
+
+def test_another_picture_of_the_same_size_is_another_prompt(model: engine.Model) -> None:
+    upside_down = Image.open(VL / "images" / "a.png").transpose(Image.Transpose.ROTATE_180)
+    stream = io.BytesIO()
+    upside_down.save(stream, "PNG")
+    session = model.new_session()
+    list(session.reply([Message("user", "header", (picture("a"),))], OPTIONS))
+    other = [Message("user", "header", (Picture(stream.getvalue()),))]
+    ours = finish(list(session.reply(other, OPTIONS)))
+    assert ours.tokens == finish(list(model.new_session().reply(other, OPTIONS))).tokens
+
+
+def test_a_model_without_a_tower_says_so(demo: engine.Model) -> None:
+    (failed,) = demo.new_session().reply([Message("user", "what is it?", (picture("a"),))], OPTIONS)
+    assert isinstance(failed, Failed)
+    assert failed.message == "demo cannot see pictures: it has no vision tower (a GGUF model needs its mmproj file)."
+
+
+def test_placeholders_and_pictures_must_agree(model: engine.Model, gold: dict[str, np.ndarray]) -> None:
+    ids = gold["ab.ids"].tolist()
+    (failed,) = model.new_session().complete(ids, OPTIONS, images=[picture("a")])
+    assert isinstance(failed, Failed)
+    assert failed.message == "The tokens have 2 runs of the placeholder 952 for 1 pictures."
+    (failed,) = model.new_session().complete(ids, OPTIONS, images=[picture("b"), picture("a")])
+    assert isinstance(failed, Failed)
+    assert failed.message == "b.png takes 35 tokens, but has 10 placeholders."
+
+
+def encoded(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
+    stream = io.BytesIO()
+    image.save(stream, kind, **options)
+    return stream.getvalue()
+
+
+def test_transparency_is_white_and_exif_turns() -> None:
+    clear = Image.new("RGBA", (40, 40), (0, 0, 0, 0))
+    assert open_picture(encoded(clear)).getpixel((5, 5)) == (255, 255, 255)
+    sideways = Image.new("RGB", (64, 32), "red")
+    exif = sideways.getexif()
+    exif[0x0112] = 6
+    assert open_picture(encoded(sideways, "JPEG", exif=exif)).size == (32, 64)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "LA", "RGBA", "CMYK", "I;16", "I", "F"])
+def test_every_mode_becomes_rgb(mode: str) -> None:
+    image = Image.new(mode, (33, 40))
+    opened = open_picture(encoded(image, "TIFF" if mode in ("CMYK", "F", "I") else "PNG"))
+    assert (opened.mode, opened.size) == ("RGB", (33, 40))
+
+
+def test_animations_give_their_first_frame() -> None:
+    frames = [Image.new("RGB", (32, 32), colour) for colour in ("red", "blue")]
+    animated = encoded(frames[0], "GIF", save_all=True, append_images=frames[1:])
+    assert open_picture(animated).getpixel((0, 0)) == (255, 0, 0)
+
+
+def test_bombs_are_refused_before_they_are_decoded() -> None:
+    header = encoded(Image.new("1", (8, 8)))
+    bomb = header[:16] + (60_000).to_bytes(4) * 2 + header[24:]
+    with pytest.raises(PictureError, match="cannot be read|60000 × 60000 pixels"):
+        open_picture(bomb, "bomb.png")
+
+
+def test_narrow_pictures_are_refused() -> None:
+    with pytest.raises(PictureError, match="too narrow"):
+        smart_size(10, 2001, CONFIG)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(["PNG", "JPEG", "GIF", "BMP", "WEBP", "TIFF"]), st.data())
+def test_damaged_files_end_in_a_picture_or_our_error(kind: str, data: st.DataObject) -> None:
+    noise = np.random.default_rng(0).integers(0, 255, (24, 40, 3), dtype=np.uint8)
+    raw = bytearray(encoded(Image.fromarray(noise), kind))
+    for _ in range(data.draw(st.integers(1, 8))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    raw = raw[: data.draw(st.integers(0, len(raw)))]
+    try:
+        opened = open_picture(bytes(raw))
+    except PictureError:
+        return
+    assert opened.mode == "RGB"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 3000), st.integers(1, 3000))
+def test_sizes_stay_within_the_processors_bounds(height: int, width: int) -> None:
+    try:
+        rows, columns = smart_size(height, width, CONFIG)
+    except PictureError:
+        assert max(height, width) > 200 * min(height, width)
+        return
+    assert rows % 32 == columns % 32 == 0
+    assert rows * columns <= CONFIG.max_pixels or min(rows, columns) == 32
