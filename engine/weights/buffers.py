@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from engine.errors import OptionError
+
 ByteArray = npt.NDArray[np.uint8]
 
 
@@ -16,12 +18,24 @@ def aligned_buffer(nbytes: int) -> ByteArray:
     """New zeroed uint8 [nbytes] that begins at a page.
 
     Huge pages where the system has them: reading a weight walks through every byte of it, and so through every page.
+    Raises OptionError if there is not so much memory.
     """
-    memory = mmap.mmap(-1, max(nbytes, 1))
+    try:
+        memory = _anonymous(max(nbytes, 1))
+    except (OSError, MemoryError) as error:
+        raise OptionError(
+            f"The system has no {nbytes / 1e6:,.0f} MB of memory left for weights; choose a smaller memory budget."
+        ) from error
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):
             memory.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(memory, np.uint8)[:nbytes]
+
+
+def _anonymous(nbytes: int) -> mmap.mmap:
+    if hasattr(mmap, "MAP_PRIVATE"):  # shared memory, the default, has no huge pages
+        return mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return mmap.mmap(-1, nbytes)
 
 
 class Arena:

@@ -15,7 +15,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from engine.cancel import CancelToken
-from engine.errors import ReadError
+from engine.errors import Cancelled, ReadError
 from engine.weights.buffers import ByteArray
 from engine.weights.file_layer import FileLayer, read_exactly
 from engine.weights.handles import Handles
@@ -145,8 +145,9 @@ class Reader:
             raise ValueError(f"{what} needs a buffer of {layout.nbytes} bytes, not {len(buffer)}.")
         request = Request(what, layout, buffer, priority)
         request.finished = finished
-        self._queues[priority].append(request)
-        self._work.notify_all()
+        if request.chunks:
+            self._queues[priority].append(request)
+            self._work.notify_all()
         return request
 
     def promote(self, request: Request) -> None:
@@ -176,6 +177,8 @@ class Reader:
             while not ready():
                 if cancel is not None:
                     cancel.check()
+                if self._closing:
+                    raise Cancelled  # nobody will read it any more
                 self._progress.wait(_POLL)
                 now = time.perf_counter()
                 if self.bytes_read != seen:
@@ -194,9 +197,11 @@ class Reader:
         """End the threads. One that is stuck in a read ends by itself when the disk answers."""
         with self.lock:
             self._closing = True
+            self.on_idle = None
             for queue in self._queues:
                 queue.clear()
             self._work.notify_all()
+            self._progress.notify_all()
         end = time.monotonic() + patience
         for thread in self._threads:
             thread.join(max(0.0, end - time.monotonic()))
@@ -219,26 +224,32 @@ class Reader:
         return None
 
     def _run(self) -> None:
-        while True:
-            with self.lock:
-                job = self._next()
-                while job is None:
-                    if self._closing:
-                        return
-                    self._work.wait()
-                    job = self._next()
-                request, chunk = job
-                request.in_flight += 1
-                now = time.perf_counter()
-                if not self._reading:
-                    self._busy_since = now
-                self._reading[threading.get_ident()] = (chunk, now)
+        """An I/O thread: chunk after chunk until the reader closes."""
+        while (job := self._take()) is not None:
+            request, chunk = job
             error = self._read(request, chunk)
             with self.lock:
                 del self._reading[threading.get_ident()]
                 if not self._reading:
                     self._busy_seconds += time.perf_counter() - self._busy_since
                 self._after(request, chunk, error)
+
+    def _take(self) -> tuple[Request, _Chunk] | None:
+        """Wait for work and mark it as being read; None once the reader closes."""
+        with self.lock:
+            job = self._next()
+            while job is None:
+                if self._closing:
+                    return None
+                self._work.wait()
+                job = self._next()
+            request, chunk = job
+            request.in_flight += 1
+            now = time.perf_counter()
+            if not self._reading:
+                self._busy_since = now
+            self._reading[threading.get_ident()] = (chunk, now)
+            return job
 
     def _read(self, request: Request, chunk: _Chunk) -> ReadError | None:
         try:
@@ -252,6 +263,8 @@ class Reader:
             broken = False
         except ReadError as error:
             return error
+        except Exception as error:  # whatever it is, somebody waits for this thread's answer
+            return ReadError(f"Reading {chunk.file.name} at byte {chunk.offset} failed: {error!r} ({chunk.file}).")
         finally:
             self._handles.give_back(chunk.file, handle, broken=broken)
         return None
@@ -273,5 +286,6 @@ class Reader:
         self._progress.notify_all()
 
     def _finish(self, request: Request) -> None:
-        if request.finished is not None:
-            request.finished(request)
+        finished, request.finished = request.finished, None  # who asks for memory must not be kept by its requests
+        if finished is not None:
+            finished(request)

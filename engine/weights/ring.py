@@ -77,6 +77,12 @@ class Ring:
         self.run_ahead()
         self._reader.notify()
 
+    def close(self) -> None:
+        """Let go of all memory, as soon as no read writes into it and no view of it is left."""
+        for block in self._blocks.values():
+            self._reader.drop(block.request)
+        self._blocks.clear()
+
     def run_ahead(self) -> None:
         """Start reading the coming units, as far as there is space for them."""
         distance = self._distances()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,7 @@ from engine.weights.reader import Reader, Stall
 from engine.weights.resident import Progress, Resident, load_resident
 from engine.weights.ring import Ring
 from engine.weights.sizes import Placement, place_for
+from engine.weights.speed import measure_read_speed
 from engine.weights.statistics import WeightStatistics
 from engine.weights.units import EMBEDDING, MTP_EMBEDDING, Unit, drafting_step, group_of
 from engine.weights.vectors import FloatArray, load_vectors
@@ -33,14 +35,18 @@ if TYPE_CHECKING:
     from engine.files.checkpoint import Checkpoint
     from engine.files.sidecar import Sidecar
 
+DEFAULT_DEPTH = 4
+_WORTH_MEASURING = 256 * 1024 * 1024
+"""Bytes in one file from which the measurement, some tenths of a second, is worth its time."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
     """How files are read."""
 
     files: FileLayer
-    threads: int = 4
-    """Reads at once; `measure_read_speed` finds a good number for a disk."""
+    threads: int | None = None
+    """Reads at once; None measures what the disk likes, if weights are streamed from a file that is worth it."""
     on_stall: Callable[[Stall], None] | None = None
     """Called by the waiting thread about once a second while the disk delivers nothing; must return at once."""
 
@@ -87,6 +93,7 @@ class WeightStore:
         self._vectors: dict[str, FloatArray] = {}
         self._resident = Resident()
         self._before = WeightStatistics()  # what readers that are closed have counted
+        self._depth: int | None = None
         self._closed = True
 
     def set_budget(
@@ -103,8 +110,8 @@ class WeightStore:
         resident = self._resident.part_for(placement, allocation)
         self.close()
         self._placement = placement
-        self._open(allocation, resident)
         try:
+            self._open(allocation, resident)
             self._load(progress, cancel)
         except BaseException:
             self.close()
@@ -117,15 +124,26 @@ class WeightStore:
         self.allocation = allocation
         self._resident = resident
         self._order = ExecutionOrder(self._placement.order, last_layer)
-        self._reader = Reader(
-            reading.files, direct=not allocation.complete, threads=reading.threads, on_stall=reading.on_stall
-        )
+        direct = not allocation.complete
+        threads = reading.threads or (self._good_depth() if direct else DEFAULT_DEPTH)
+        self._reader = Reader(reading.files, direct=direct, threads=threads, on_stall=reading.on_stall)
         self._tables: dict[str, EmbeddingTable] = {}
         self._views: dict[str, ExpertView] = {}
         self._ring: Ring | None = None
         self._experts: ExpertCache | None = None
         self._hits = 0
         self._closed = False
+
+    def _good_depth(self) -> int:
+        """How many reads at once the disk with the largest share of the weights likes; measured once."""
+        if self._depth is None:
+            sizes: dict[Path, int] = {}
+            for spec in self._placement.specs.values():
+                sizes[spec.file] = sizes.get(spec.file, 0) + spec.nbytes
+            file = max(sizes, key=lambda path: sizes[path])
+            worth_it = sizes[file] >= _WORTH_MEASURING
+            self._depth = measure_read_speed(file, files=self._reading.files).depth if worth_it else DEFAULT_DEPTH
+        return self._depth
 
     def _load(self, progress: Progress | None, cancel: CancelToken | None) -> None:
         """Read what stays, and begin to run ahead."""
@@ -153,6 +171,9 @@ class WeightStore:
             return
         self._before = self.statistics()
         self._closed = True
+        if self._ring is not None:
+            with self._reader.lock:
+                self._ring.close()
         self._reader.close()
         self._resident, self._tables, self._views = Resident(), {}, {}
         self._ring = self._experts = None

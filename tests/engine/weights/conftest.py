@@ -44,7 +44,7 @@ def open_store(files: FaultyFiles) -> Iterator[Callable[..., WeightStore]]:
     stores: list[WeightStore] = []
 
     def opened(
-        checkpoint: Checkpoint, *args: Any, threads: int = 3, on_stall: Any = None, **settings: Any
+        checkpoint: Checkpoint, *args: Any, threads: int | None = 3, on_stall: Any = None, **settings: Any
     ) -> WeightStore:
         reading = ReadOptions(files, threads, on_stall)
         stores.append(open_weights(checkpoint, *args, reading=reading, **settings))

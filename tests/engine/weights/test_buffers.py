@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.errors import OptionError
+from engine.weights import buffers
 from engine.weights.buffers import Arena, aligned_buffer
 from engine.weights.ranges import BLOCK
 
@@ -14,6 +17,15 @@ def test_buffers_begin_at_a_page() -> None:
     assert buffer.ctypes.data % BLOCK == 0
     assert len(buffer) == 3 * BLOCK + 5
     assert len(aligned_buffer(0)) == 0
+
+
+def test_no_memory_left_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(nbytes: int) -> None:
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(buffers, "_anonymous", refuse)
+    with pytest.raises(OptionError, match="no 5,000 MB of memory"):
+        aligned_buffer(5_000_000_000)
 
 
 @given(st.lists(st.integers(1, 60), max_size=60), st.randoms(use_true_random=False))

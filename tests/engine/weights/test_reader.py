@@ -154,6 +154,36 @@ def test_a_dropped_request_stops_between_chunks(reader: Reader, files: FaultyFil
     assert len(files.reads) == 1
 
 
+def test_an_unforeseen_error_is_an_answer_too(reader: Reader, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("odd")
+
+    monkeypatch.setattr(reader_module, "read_exactly", fail)
+    request = ask(reader, path, 0, 10)
+    wait(reader, request)
+    assert "odd" in str(request.error)
+
+
+def test_nothing_to_read_is_done_at_once(reader: Reader) -> None:
+    with reader.lock:
+        assert reader.submit("nothing", lay_out([]), aligned_buffer(0), Priority.DEMAND).done
+
+
+def test_a_buffer_that_is_too_small_is_refused(reader: Reader, path: Path) -> None:
+    with reader.lock, pytest.raises(ValueError, match="buffer of 8192 bytes"):
+        reader.submit("unit", lay_out([ByteRange(path, 0, 5000)]), aligned_buffer(BLOCK), Priority.DEMAND)
+
+
+def test_who_waits_while_the_reader_closes_is_let_go(files: FaultyFiles, path: Path) -> None:
+    closing = Reader(files, direct=False, threads=1)
+    files.gate.clear()
+    request = ask(closing, path, 0, SIZE)
+    threading.Timer(0.05, closing.close, [0.01]).start()
+    with pytest.raises(Cancelled):
+        wait(closing, request)
+    files.gate.set()
+
+
 def test_counters(reader: Reader, path: Path) -> None:
     wait(reader, ask(reader, path, 100, 2 * BLOCK))
     with reader.lock:

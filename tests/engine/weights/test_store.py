@@ -12,9 +12,11 @@ from engine.cancel import CancelToken
 from engine.errors import Cancelled, OptionError
 from engine.files.checkpoint import Checkpoint, open_checkpoint
 from engine.kernels.matrix import Matrix
+from engine.weights import store as store_module
 from engine.weights.allocation import minimum_budget
 from engine.weights.plan import make_plan
 from engine.weights.sizes import place
+from engine.weights.speed import ReadSpeed
 from engine.weights.store import WeightStore
 from tests.engine.weights.faulty import FaultyFiles
 
@@ -264,6 +266,25 @@ def test_a_closed_store_still_gives_its_account(dense: Checkpoint, open_store: O
     store.close()
     assert store.statistics().bytes_read == read
     assert set(store.residency().values()) == {"disk"}
+
+
+def test_the_number_of_reads_at_once_is_measured_once(
+    dense: Checkpoint, open_store: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[Path] = []
+
+    def measure(path: Path, **_: object) -> ReadSpeed:
+        measured.append(path)
+        return ReadSpeed(1e9, 2, True, 1, 1.0)
+
+    monkeypatch.setattr(store_module, "measure_read_speed", measure)
+    monkeypatch.setattr(store_module, "_WORTH_MEASURING", 1)
+    store = open_store(dense, threads=None)
+    assert measured == []
+    for share in (0.2, 0.6):
+        store.set_budget(budget_at(dense, share))
+        assert len(store._reader._threads) == 2
+    assert len(measured) == 1
 
 
 def test_names(checkpoint: Checkpoint, open_store: Opener) -> None:
