@@ -69,6 +69,7 @@ def make_actions(window: QMainWindow, slots: Mapping[str, Callable[[], object]])
             action.setToolTip(f"{plain(spec)} ({spec.keys})")
         if spec.icon:
             put_icon(action, spec.icon)
+            action.setIconVisibleInMenu(not spec.checkable)  # its place in the menu is the check mark's
         action.triggered.connect(slots[spec.name])
         menus[spec.menu].addAction(action)
         actions[spec.name] = action
@@ -99,7 +100,8 @@ class ShortcutSheet(QDialog):
         for group, keys, text in entries:
             if group != heading:
                 heading = group
-                grid.addWidget(label(group, "heading"), grid.rowCount(), 0, 1, 2)
+                grid.setRowMinimumHeight(grid.rowCount(), GRID)
+                grid.addWidget(label(group, "heading"), grid.rowCount() + 1, 0, 1, 2)
             row = grid.rowCount()
             grid.addWidget(label(text), row, 0)
             key = label(QKeySequence(keys).toString(QKeySequence.SequenceFormat.NativeText) or keys, "key")

@@ -43,7 +43,7 @@ class Docks(QObject):
         super().__init__(window)
         self._actions: dict[str, QAction] = {}
         self._in_sight: set[str] = set()
-        window.setTabPosition(RIGHT, QTabWidget.TabPosition.North)
+        window.setTabPosition(RIGHT, QTabWidget.TabPosition.South)
         window.setDockOptions(QMainWindow.DockOption.AllowTabbedDocks | QMainWindow.DockOption.AllowNestedDocks)
         self.docks = {name: self._dock(window, name, *panel) for name, panel in panels.items()}
         first, *others = self.docks.values()

@@ -324,16 +324,14 @@ class MainWindow(QMainWindow):
         chat, model = self.controller, self.controller.model
         self.status.show_tally(self._tally, model.context if model else None)
         self.status.show_drafting(model, self.panel.choices.draft, self._tally.note)
-        prefill = self._tally.prefill
-        if chat.stopping:
-            activity = "Stopping…"
-        elif chat.replying:
-            activity = f"Reading the prompt: {prefill[0]:,} of {prefill[1]:,} tokens" if prefill else "Writing"
-        elif chat.loading:
-            activity = "Loading"
-        else:
-            activity = "Ready" if model else "No model"
-        self.status.activity.setText(activity)
+        self.status.activity.setText("Stopping…" if chat.stopping else self._activity())
+
+    def _activity(self) -> str:
+        if self.controller.replying:
+            return self._tally.activity
+        if self.controller.loading:
+            return "Loading"
+        return "Ready" if self.controller.model else "No model"
 
     @Slot(object)
     def _on_theme(self, theme: Theme) -> None:

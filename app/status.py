@@ -67,6 +67,14 @@ class Tally:
         )
 
     @property
+    def activity(self) -> str:
+        """What a running reply is busy with."""
+        if self.prefill is None:
+            return "Writing"
+        done, total = self.prefill
+        return f"Reading the prompt: {done:,} of {total:,} tokens"
+
+    @property
     def tokens_per_second(self) -> float | None:
         return self.emitted / self.seconds if self.seconds > 0 else None
 

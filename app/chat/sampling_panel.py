@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import (
+    QAbstractSpinBox,
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
@@ -13,6 +14,7 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLabel,
+    QLineEdit,
     QScrollArea,
     QSpinBox,
     QVBoxLayout,
@@ -65,7 +67,7 @@ class Group(QFrame):
         title.setBuddy(control)
         control.setAccessibleName(name)
         control.setAccessibleDescription(explanation)
-        control.setMinimumWidth(14 * GRID)
+        control.setFixedWidth(20 * GRID)
         self._grid.addWidget(title, row, 0)
         self._grid.addWidget(control, row, 1)
         self._grid.addWidget(why, row + 1, 0, 1, 2)
@@ -76,11 +78,21 @@ class Group(QFrame):
 def _whole(low: int, high: int, special: str = "") -> QSpinBox:
     box = QSpinBox(minimum=low, maximum=high)
     box.setSpecialValueText(special)
+    _inset(box)
     return box
 
 
 def _share(low: float, high: float, step: float) -> QDoubleSpinBox:
-    return QDoubleSpinBox(minimum=low, maximum=high, singleStep=step, decimals=2)
+    box = QDoubleSpinBox(minimum=low, maximum=high, singleStep=step, decimals=2)
+    _inset(box)
+    return box
+
+
+def _inset(box: QAbstractSpinBox) -> None:
+    """Style sheets do not move the text of a spin box away from its edge."""
+    edit = box.findChild(QLineEdit)
+    if edit is not None:
+        edit.setTextMargins(GRID, 0, 0, 0)
 
 
 def _list(entries: tuple[tuple[object, str], ...]) -> QComboBox:

@@ -111,6 +111,7 @@ class ModelBar(QFrame):
         self._recent: tuple[RecentModel, ...] = ()
         self.button = ModelButton()
         self.menu = QMenu(self.button)
+        self.menu.setToolTipsVisible(True)
         self.menu.aboutToShow.connect(self._fill_menu)
         self.button.setMenu(self.menu)
         self.button.setToolTip("Choose a model (Ctrl+L), or drop one on the window")
