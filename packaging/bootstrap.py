@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib.util
-import json
 import os
 import shutil
 import subprocess
@@ -20,7 +19,7 @@ from types import ModuleType
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
-STAMP = VENV / "draftscope-stamp.json"
+STAMP = VENV / "draftscope-stamp"
 LOCKS = {False: ROOT / "requirements.lock", True: ROOT / "requirements-dev.lock"}
 
 
@@ -50,7 +49,7 @@ def prepare(dev: bool) -> None:
         make_venv()
     install(dev)
     if complete:  # else the next start looks at the system libraries again
-        STAMP.write_text(json.dumps({"fingerprint": fingerprint, "dev": dev}))
+        STAMP.write_text(f"{fingerprint} {'dev' if dev else 'run'}")
 
 
 def make_fingerprint() -> str:
@@ -62,11 +61,12 @@ def make_fingerprint() -> str:
 
 
 def is_stamped(fingerprint: str, dev: bool) -> bool:
+    """Is `.venv` already as wanted? One that was made for the tests serves for running, too."""
     try:
-        stamp = json.loads(STAMP.read_text())
-    except (OSError, ValueError):
+        stamp = STAMP.read_text(errors="replace")
+    except OSError:
         return False
-    return bool(stamp.get("fingerprint") == fingerprint and (stamp.get("dev") or not dev))
+    return stamp in ({f"{fingerprint} dev"} if dev else {f"{fingerprint} dev", f"{fingerprint} run"})
 
 
 # -- system libraries --------------------------------------------------------------------------------------------------
