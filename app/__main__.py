@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -67,7 +68,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             size=arguments.size,
             errand=errand if is_errand(arguments) else None,
         )
-        return run(request, engine.load_model, engine.demo_path)
+        return run(request, load_model, engine.demo_path)
+
+
+def load_model(*arguments: Any, **options: Any) -> Any:
+    """`engine.load_model`, imported when it is called: the compiler comes with it, and the engine's thread waits for it."""
+    import engine
+
+    return engine.load_model(*arguments, **options)
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:

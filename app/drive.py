@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from app.main_window import MainWindow
-from engine import Failed, Finished, ModelInfo
+from engine import Failed, Finished
+
+if TYPE_CHECKING:
+    from engine import ModelInfo
 
 SETTLE_MS = 400
 """After the last record: enough for the text, the plots and the layout to come to rest."""

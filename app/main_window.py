@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QCheckBox,
-    QHBoxLayout,
     QMainWindow,
-    QSizePolicy,
     QStackedWidget,
     QToolBar,
     QVBoxLayout,
@@ -22,8 +21,8 @@ from app.actions import ShortcutSheet, make_actions
 from app.chat.composer import Composer
 from app.chat.controller import ChatController
 from app.chat.legend import Legend
+from app.chat.page import transcript_page, writing_area
 from app.chat.sampling_panel import SamplingPanel
-from app.chat.token_fonts import COLUMN_CHARACTERS
 from app.chat.transcript_model import TranscriptModel
 from app.chat.transcript_view import TranscriptView
 from app.chat.welcome import Welcome
@@ -37,10 +36,13 @@ from app.message_bar import MessageBar
 from app.settings import RecentModel, ReplyChoices, SettingsFile
 from app.status import StatusLine, Tally
 from app.style import Stylist
-from app.theme import GRID, Theme, ThemeMode
+from app.theme import Theme, ThemeMode
 from app.widgets import first_control, named
 from app.worker import EngineHandle
-from engine import Failed, Finished, GenerateOptions, ModelInfo, Record
+from engine import Failed, Finished, GenerateOptions, Record
+
+if TYPE_CHECKING:
+    from engine import ModelInfo
 
 CLOSE_PATIENCE_MS = 5000
 
@@ -120,12 +122,12 @@ class MainWindow(QMainWindow):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.welcome)
-        self.pages.addWidget(self._chat_page())
+        self.pages.addWidget(transcript_page(self.view, self.legend, self.refused))
         middle = QWidget()
         column = QVBoxLayout(middle)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        for part, stretch in ((self.message_bar, 0), (self.pages, 1), (self._writing_area(), 0)):
+        for part, stretch in ((self.message_bar, 0), (self.pages, 1), (writing_area(self.composer), 0)):
             column.addWidget(part, stretch)
         self.setCentralWidget(middle)
         panels = {"show_inspector": ("Inspector", self.inspector), "show_settings": ("Settings", self.panel)}
@@ -133,35 +135,6 @@ class MainWindow(QMainWindow):
         self.docks.follow(self.actions_by_name)
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addWidget(self.status, 1)
-
-    def _chat_page(self) -> QWidget:
-        """The transcript, and below it what its colours mean."""
-        legend_row = QHBoxLayout()
-        legend_row.setContentsMargins(2 * GRID, GRID, 2 * GRID, GRID)
-        legend_row.setSpacing(2 * GRID)
-        legend_row.addWidget(self.legend, 1)
-        legend_row.addWidget(self.refused, 0, Qt.AlignmentFlag.AlignTop)
-        page = named(QWidget(), "page")
-        page.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.view, 1)
-        column.addLayout(legend_row)
-        return page
-
-    def _writing_area(self) -> QWidget:
-        """The composer, over the column in which the transcript is set."""
-        self.composer.setMaximumWidth(self.fontMetrics().horizontalAdvance("0") * COLUMN_CHARACTERS + 4 * GRID)
-        self.composer.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
-        area = named(QWidget(), "page")
-        area.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        row = QHBoxLayout(area)
-        row.setContentsMargins(2 * GRID, GRID, 2 * GRID, 2 * GRID)
-        row.addStretch(1)
-        row.addWidget(self.composer, 1000)
-        row.addStretch(1)
-        return area
 
     def _connect(self) -> None:
         chat = self.controller

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QWidget
 
 from app.theme import GRID
 from app.widgets import label
-from engine import DraftOptions, Failed, Finished, ModelInfo, PrefillProgress, Record, Round, Stats
+from engine import DraftOptions, Failed, Finished, PrefillProgress, Record, Round, Stats
+
+if TYPE_CHECKING:
+    from engine import ModelInfo
 
 
 @dataclass(frozen=True, slots=True)

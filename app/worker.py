@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QObject, Qt, QThread, Signal, Slot
 
@@ -25,10 +25,11 @@ from engine import (
     GenerateOptions,
     LoadOptions,
     LoadProgress,
-    Message,
-    ModelInfo,
     Record,
 )
+
+if TYPE_CHECKING:  # with these come the kernels and their compiler, for which only the engine's thread should wait
+    from engine import Message, ModelInfo
 
 STACK_BYTES = 64 << 20
 """The compiler of the kernels recurses deeply; some systems give threads very little stack."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.pump import Pump
 from app.worker import EngineHandle, LoadJob, LoadOutcome, ReplyJob
-from engine import Failed, Finished, GenerateOptions, LoadProgress, Message, ModelInfo, Record
+from engine import Failed, Finished, GenerateOptions, LoadProgress, Record
+
+if TYPE_CHECKING:
+    from engine import Message, ModelInfo
 
 
 @dataclass
@@ -19,6 +23,13 @@ class Turn:
 
     prompt: str
     reply: str | None = None
+
+    def messages(self) -> list[Message]:
+        """The turn as the engine gets it."""
+        from engine import Message  # when a turn is made, a model has long been loaded
+
+        said = [Message("user", self.prompt)]
+        return said if self.reply is None else [*said, Message("assistant", self.reply)]
 
 
 class ChatController(QObject):
@@ -81,11 +92,8 @@ class ChatController(QObject):
     @property
     def messages(self) -> tuple[Message, ...]:
         """The conversation as the engine gets it. A prompt that failed without a word is left out."""
-        said: list[Message] = []
-        for turn in self._turns:
-            if turn.reply is not None:
-                said += [Message("user", turn.prompt), Message("assistant", turn.reply)]
-        return tuple(said)
+        answered = [turn for turn in self._turns if turn.reply is not None]
+        return tuple(message for turn in answered for message in turn.messages())
 
     @property
     def empty(self) -> bool:
@@ -170,13 +178,13 @@ class ChatController(QObject):
             self.changed.emit()
 
     def _start(self, turn: Turn, *, again: bool = False) -> None:
-        said = self.messages
+        messages = (*self.messages, *turn.messages())
         self._turns.append(turn)
         self._last = None
         if not again:
             self.user_said.emit(turn.prompt)
         self.reply_began.emit()
-        self._reply = self._engine.reply((*said, Message("user", turn.prompt)), self._options())
+        self._reply = self._engine.reply(messages, self._options())
         self._pump.follow(self._reply.mailbox)
         self.changed.emit()
 

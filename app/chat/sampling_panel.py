@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import (
@@ -24,7 +25,10 @@ from PySide6.QtWidgets import (
 from app.settings import ReplyChoices
 from app.theme import GRID
 from app.widgets import label, named, push
-from engine import DraftOptions, ModelInfo, SamplingOptions
+from engine import DraftOptions, SamplingOptions
+
+if TYPE_CHECKING:
+    from engine import ModelInfo
 
 DRAFTERS = (
     ("mtp", "MTP layer"),

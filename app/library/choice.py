@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.settings import RecentModel
-from engine import ModelInfo
+
+if TYPE_CHECKING:
+    from engine import ModelInfo
 
 MODEL_SUFFIXES = (".safetensors", ".gguf")
 

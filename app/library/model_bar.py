@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
@@ -25,7 +26,10 @@ from app.library.choice import facts, is_there, recent_label, size_text
 from app.settings import RecentModel
 from app.theme import GRID
 from app.widgets import push
-from engine import LoadProgress, ModelInfo
+from engine import LoadProgress
+
+if TYPE_CHECKING:
+    from engine import ModelInfo
 
 FILTER = "Models (*.safetensors *.gguf);;All files (*)"
 SIDECAR_FILTER = "Sidecars (*.safetensors *.gguf);;All files (*)"

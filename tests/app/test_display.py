@@ -73,6 +73,12 @@ def test_the_program_ends_with_one_line_and_code_2() -> None:
     assert run_app(DISPLAY=":93").stderr.startswith(("The display :93 does not answer", "Qt's system libraries"))
 
 
+def test_the_window_is_there_before_the_kernels_are_imported() -> None:
+    code = "import sys, app.program; sys.exit('numba' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, timeout=120, check=False)
+    assert result.returncode == 0, result.stderr
+
+
 @pytest.mark.parametrize("line", ["--prompt hi", "--model demo --prompt=", "--size wide", "--theme pink"])
 def test_bad_usage_is_code_2(line: str) -> None:
     result = run_app(*line.split())
