@@ -2,8 +2,9 @@
 
 Softmax is computed online (Milakov and Gimelshein, 2018; Dao et al., FlashAttention, 2022): tile by tile, with the
 largest score so far as the reference. Cache rows are also cut into *chunks* whose partial results are merged from the
-first to the last, so that a long context can be shared out to more threads than there are heads. Tiles and chunks start at
-fixed cache rows: what a row gets depends neither on the other rows of its pass, nor on where the pass began, nor on threads.
+first to the last, so that a long context can be shared out to more threads than there are heads. Tiles and chunks start
+at fixed cache rows: what a row gets depends neither on the other rows of its pass, nor on where the pass began, nor on
+threads.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ _SMALL_WORK = 1 << 19  # multiplications below which the other threads are not w
 
 # Arguments of the tasks
 (
-    _COUNTER, _ITEMS, _Q, _KEYS, _VALUES, _GATES, _OUT, _POSITION, _ROWS, _HEADS, _KV, _HD, _CAPACITY, _SPLIT, _PARTIALS,
-    _MEMORY, _MEMORY_STEP, _FIELDS,
+    _COUNTER, _ITEMS, _Q, _KEYS, _VALUES, _GATES, _OUT, _POSITION, _ROWS, _HEADS, _KV, _HD, _CAPACITY, _SPLIT,
+    _PARTIALS, _MEMORY, _MEMORY_STEP, _FIELDS,
 ) = range(18)  # fmt: skip
 
 
@@ -200,13 +201,12 @@ def _merge_chunks(fields):  # type: ignore[no-untyped-def]
             _finish(arguments, row, head, into, into + width)
 
 
-@kernel(
-    "void(int64[::1], Array(float32, 3, 'C', readonly=True), Array(float32, 3, 'C', readonly=True), "
-    "Array(float32, 3, 'C', readonly=True), int64, Array(float32, 2, 'C', readonly=True), float32[:, ::1], int64, uint8[::1], "
-    "int64)"
-)
+_IN_2D, _IN_3D = "Array(float32, 2, 'C', readonly=True)", "Array(float32, 3, 'C', readonly=True)"
+
+
+@kernel(f"void(int64[::1], {_IN_3D}, {_IN_3D}, {_IN_3D}, int64, {_IN_2D}, float32[:, ::1], int64, uint8[::1], int64)")
 def _pack(arguments, q, k_cache, v_cache, position, qg, out, items, memory, memory_step):  # type: ignore[no-untyped-def]
-    """Check the shapes and write the arguments of the tasks; memory: partial results, if any, then that of each task."""
+    """Check the shapes and write the tasks' arguments; memory: partial results, if any, then that of each task."""
     T, heads, hd = q.shape
     kv, capacity, _ = k_cache.shape
     if v_cache.shape != k_cache.shape or k_cache.shape[2] != hd or heads % kv or hd % LANES:
@@ -238,8 +238,8 @@ def attention(
     """out [T, heads · hd] = softmax(q · Kᵀ / sqrt(hd)) · V · sigmoid(gate); row t sees cache rows 0…position + t.
 
     q: [T, heads, hd], normed and rotated. k_cache, v_cache: [kv, capacity, hd], of which rows before position + T are
-    filled; query head h uses kv head h // (heads / kv). qg: [T, heads · 2 hd], [query | gate] per head, of which the gate is
-    used. hd is a multiple of 16.
+    filled; query head h uses kv head h // (heads / kv). qg: [T, heads · 2 hd], [query | gate] per head, of which the
+    gate is used. hd is a multiple of 16.
     """
     T, heads, hd = q.shape
     kv = k_cache.shape[0]

@@ -24,8 +24,8 @@ def _norm_and_rotate(x, scale, size, eps, cos, sin, half, out):  # type: ignore[
 def attention_inputs(qg, k, v, q_scale, k_scale, eps, cos, sin, position, q_out, k_cache, v_cache):  # type: ignore[no-untyped-def]
     """Fill q_out [T, heads, hd] and rows position… of k_cache and v_cache [kv, capacity, hd].
 
-    qg [T, heads · 2 hd] holds [query | gate] per head, k and v [T, kv · hd]; q_scale, k_scale [hd]; cos, sin [T, rot / 2].
-    Queries and keys are normed per head and rotated; the gate is left to `attention`.
+    qg [T, heads · 2 hd] holds [query | gate] per head, k and v [T, kv · hd]; q_scale, k_scale [hd]; cos, sin [T, rot /
+    2]. Queries and keys are normed per head and rotated; the gate is left to `attention`.
     """
     T, heads, hd = q_out.shape
     kv, capacity, _ = k_cache.shape

@@ -1,8 +1,8 @@
 """Attention of some query vectors over sixteen rows of a KV cache: the inner step of `attention`.
 
 Queries, scores and weighted sums are kept at addresses. A *tile* is sixteen consecutive cache rows that start at a
-multiple of sixteen, so that the scores of a query in a tile are one value of sixteen lanes. Functions for four queries do
-for each what those for one do, in the same order, so that both give the same bits.
+multiple of sixteen, so that the scores of a query in a tile are one value of sixteen lanes. Functions for four queries
+do for each what those for one do, in the same order, so that both give the same bits.
 """
 
 from __future__ import annotations

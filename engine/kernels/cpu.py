@@ -30,9 +30,10 @@ _NOTABLE_FEATURES = (
 def configure_environment() -> None:
     """Set what Numba and OpenMP read once, before Numba is imported. What the person has set already stays.
 
-    The team has as many threads as there are cores worth one: every dispatch wakes all of them. Idle ones sleep instead of spinning: with two busy neighbours a spinning team was measured a hundred
-    times slower. Compiled kernels go to the user's cache folder, under a name that changes with the kernels' source,
-    because Numba alone does not see that a function *called by* a kernel has changed.
+    The team has as many threads as there are cores worth one: every dispatch wakes all of them. Idle ones sleep instead
+    of spinning: with two busy neighbours a spinning team was measured a hundred times slower. Compiled kernels go to
+    the user's cache folder, under a name that changes with the kernels' source, because Numba alone does not see that a
+    function *called by* a kernel has changed.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     if "NUMBA_THREADING_LAYER" not in os.environ:

@@ -2,8 +2,8 @@
 
 For every token, with q and k of unit length and q divided by sqrt(dk):
     S = exp(g) S;  d = beta (v − Sᵀk);  S = S + k dᵀ;  o = Sᵀq
-(Yang, Kautz, Hatamizadeh: Gated Delta Networks, 2024). The columns of S do not depend on each other, so the work goes in
-blocks of 16 columns, each of which passes through all tokens while it is in the first-level cache.
+(Yang, Kautz, Hatamizadeh: Gated Delta Networks, 2024). The columns of S do not depend on each other, so the work goes
+in blocks of 16 columns, each of which passes through all tokens while it is in the first-level cache.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from engine.kernels.lanes import (
     store,
     store_first,
     store_float,
-    sum_of_lanes,
 )
 from engine.kernels.norm import inverse_rms, sum_of_squares
 from engine.kernels.team import argument, run, take_number
@@ -217,7 +216,7 @@ def delta_rule(
     """T tokens through the states of all heads; T calls of one token give the same bits.
 
     state_in, state_out: [nv, dk, dv], S before and after; they may be the same array, not overlap otherwise.
-    qkv: [T, 2 nk dk + nv dv], q heads, k heads, v heads, after convolution and silu. g (log of the decay), beta: [T, nv].
+    qkv: [T, 2 nk dk + nv dv], q heads, k heads, v heads, after convolution and silu. g (log decay), beta: [T, nv].
     k_head: [nv], the q and k head of each v head. out: [T, nv dv]. dk is a multiple of 4, dv of 16.
     """
     _dispatch(context, state_in, state_out, qkv, g, beta, k_head, out, qkv.shape[0])
@@ -262,7 +261,7 @@ def _dispatch(
 
 @kernel(f"void({_IN_2D}, {_IN_2D}, {_IN_1D}, {_IN_1D}, float32[:, ::1], float32[:, ::1])")
 def delta_gates(a, b, decay_rate, dt_bias, g_out, beta_out):  # type: ignore[no-untyped-def]
-    """g = −decay_rate · softplus(a + dt_bias), beta = sigmoid(b); all [T, nv], decay_rate (exp A_log) and dt_bias [nv]."""
+    """g = −decay_rate · softplus(a + dt_bias), beta = sigmoid(b), all [T, nv]; decay_rate (exp A_log), dt_bias [nv]."""
     T, heads = a.shape
     if b.shape != a.shape or g_out.shape != a.shape or beta_out.shape != a.shape:
         raise ValueError("delta_gates: a, b, g and beta are [T, nv]")

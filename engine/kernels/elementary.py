@@ -1,4 +1,4 @@
-"""exp, sigmoid, silu and softplus of sixteen lanes, the same on every machine; exp within 1 unit in the last place, others 3.
+"""exp (within 1 unit in the last place), sigmoid, silu and softplus (within 3) of sixteen lanes, the same everywhere.
 
 Libraries of different systems and vector widths disagree in the last bit; these use only additions, multiplications,
 divisions and explicit fused multiply-adds, which IEEE 754 defines exactly. NaN gives NaN.

@@ -53,8 +53,9 @@ def emitted(result: Any, *parameters: Any) -> Callable[[Callable[..., Value]], A
 
             return result(*parameters), generate
 
+        # Numba counts the parameters by the signature; the builder stands where its typing context does.
         define.__name__, define.__doc__ = emit.__name__, emit.__doc__
-        define.__signature__ = inspect.signature(emit)  # type: ignore[attr-defined] - Numba counts parameters by it
+        define.__signature__ = inspect.signature(emit)  # type: ignore[attr-defined]
         return intrinsic(define)
 
     return declare
@@ -84,6 +85,18 @@ for _symbol, _instruction in (
 def load(b: Builder, address: Value) -> Value:
     """Sixteen floats from `address`."""
     return simd.load(b, address, VECTOR, 4)
+
+
+@intrinsic(prefer_literal=True)
+def load_quarter(_typing, address, first):  # type: ignore[no-untyped-def]
+    """Every fourth of the 64 floats at `address`, from number `first` (a literal) on."""
+    numbers = range(first.literal_value, 4 * LANES, 4)
+
+    def generate(_context, builder, _signature, values):  # type: ignore[no-untyped-def]
+        block = simd.load(builder, values[0], simd.vector(F32, 4 * LANES), 4)
+        return simd.shuffle(builder, block, numbers)
+
+    return Lanes(address, first), generate
 
 
 @emitted(types.void, types.intp, Lanes)

@@ -19,6 +19,7 @@ from engine.kernels.lanes import (
 from engine.kernels.softmax import divide, exponentials, largest
 
 _BLOCK = 1024
+_HEAP_LIMIT = 256
 _ROW = "Array(float32, 1, 'C', readonly=True)"
 
 
@@ -122,12 +123,25 @@ def _select_largest(row, ids, values):  # type: ignore[no-untyped-def]
     return found
 
 
-def top_k(row: npt.NDArray[np.float32], k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """Ids and values of the k largest numbers, largest first, equal ones by id; NaN is passed over, so there may be fewer.
+def _many_largest(row: npt.NDArray[np.float32], k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    negated = np.negative(row)
+    k = min(k, row.size - int(np.isnan(row).sum()))
+    if k == 0:
+        return np.empty(0, np.int64), np.empty(0, np.float32)
+    limit = np.partition(negated, k - 1)[k - 1]  # NaN counts as the largest: it comes last
+    ids = np.flatnonzero(negated <= limit)
+    ids = ids[np.argsort(negated[ids], kind="stable")[:k]]
+    return ids, row[ids]
 
-    One pass over the row with a heap of k entries, no sort of everything.
+
+def top_k(row: npt.NDArray[np.float32], k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """Ids and values of the k largest numbers, largest first, equal ones by id; NaN is passed over.
+
+    A few come out of one pass over the row with a heap; for many, what reaches the k-th largest is picked and sorted.
     """
     k = max(0, min(k, row.size))
+    if k > _HEAP_LIMIT:
+        return _many_largest(row, k)
     ids, values = np.empty(k, np.int64), np.empty(k, np.float32)
     found = _select_largest(row, ids, values) if k else 0
     return ids[:found], values[:found]

@@ -1,9 +1,9 @@
 """Where the last tokens occurred before: an index of all runs of 2…max_ngram tokens that grows and shrinks at its end.
 
-For every position and every n, `previous` holds where the n tokens that end there ended the time before, or −1. A hash table per
-n (open addressing) leads from n tokens to where they ended last; an entry is that position, compared by the tokens
-themselves, so that equal hashes do no harm. A lookup is then one read per n. Taking the newest token back restores what its
-entry was, and as that is done in the opposite order of adding, the table is exactly what it was.
+For every position and every n, `previous` holds where the n tokens that end there ended the time before, or −1. A hash
+table per n (open addressing) leads from n tokens to where they ended last; an entry is that position, compared by the
+tokens themselves, so that equal hashes do no harm. A lookup is then one read per n. Taking the newest token back
+restores what its entry was, and as that is done in the opposite order of adding, the table is exactly what it was.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ def _largest_left(row):  # type: ignore[no-untyped-def]
 def route(logits, k, ids, weights):  # type: ignore[no-untyped-def]
     """Softmax over all experts, the k largest, renormalised.
 
-    logits [T, E] → ids [T, k], largest first, equal ones by id; weights [T, k], which add up to 1. If a number of a row is
-    NaN, all its weights are.
+    logits [T, E] → ids [T, k], largest first, equal ones by id; weights [T, k], which add up to 1. If a number of a row
+    is NaN, all its weights are.
     """
     T, E = logits.shape
     if k < 1 or k > E or ids.shape != (T, k) or weights.shape != (T, k):

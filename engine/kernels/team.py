@@ -17,54 +17,39 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 from numba import njit, prange, types
-from numba.extending import intrinsic
 
-from engine.kernels.compiled import TASK, Task, kernel
+from engine.kernels.compiled import Task, kernel
 from engine.kernels.cpu import threads_may_share_team
-
-_I64 = ir.IntType(64)
+from engine.kernels.lanes import emitted
+from engine.kernels.simd import I64, Builder, Value, load
 
 GATE: AbstractContextManager[Any] = nullcontext() if threads_may_share_team() else threading.Lock()
-"""Held by whoever calls `run_team`: Numba's simplest threading layer ends the process if two threads start work at once."""
+"""Held by whoever calls `run_team`: Numba's simplest threading layer ends the process if two threads do so at once."""
 
 
-@intrinsic
-def call_task(_typing, task, arguments, index, count):  # type: ignore[no-untyped-def]
+@emitted(types.void, types.intp, types.intp, types.intp, types.intp)
+def call_task(b: Builder, task: Value, arguments: Value, index: Value, count: Value) -> None:
     """Call the compiled function at address `task`."""
-
-    def generate(context, builder, _signature, args):  # type: ignore[no-untyped-def]
-        function = ir.FunctionType(ir.VoidType(), [_I64, _I64, _I64])
-        builder.call(builder.inttoptr(args[0], function.as_pointer()), [args[1], args[2], args[3]])
-        return context.get_dummy_value()
-
-    return types.void(types.intp, types.intp, types.intp, types.intp), generate
+    function = ir.FunctionType(ir.VoidType(), [I64, I64, I64])
+    b.call(b.inttoptr(task, function.as_pointer()), [arguments, index, count])
 
 
-@intrinsic
-def take_number(_typing, counter):  # type: ignore[no-untyped-def]
+@emitted(types.intp, types.intp)
+def take_number(b: Builder, counter: Value) -> Value:
     """The int64 at address `counter`, raised by one for the next who asks: how tasks share out their work."""
-
-    def generate(_context, builder, _signature, args):  # type: ignore[no-untyped-def]
-        return builder.atomic_rmw("add", builder.inttoptr(args[0], _I64.as_pointer()), _I64(1), "monotonic")
-
-    return types.intp(types.intp), generate
+    return b.atomic_rmw("add", b.inttoptr(counter, I64.as_pointer()), I64(1), "monotonic")
 
 
-@intrinsic
-def argument(_typing, arguments, index):  # type: ignore[no-untyped-def]
+@emitted(types.intp, types.intp, types.intp)
+def argument(b: Builder, arguments: Value, index: Value) -> Value:
     """Argument number `index` of a task, an int64."""
-
-    def generate(_context, builder, _signature, args):  # type: ignore[no-untyped-def]
-        address = builder.add(args[0], builder.mul(args[1], _I64(8)))
-        return builder.load(builder.inttoptr(address, _I64.as_pointer()))
-
-    return types.intp(types.intp, types.intp), generate
+    return load(b, b.add(arguments, b.mul(index, I64(8))), I64, 8)
 
 
 @njit("void(intp, intp, intp)", parallel=True, nogil=True, cache=True)
 def run_team(task, arguments, count):  # type: ignore[no-untyped-def]
     """Run `count` tasks, one per thread; returns when all are done."""
-    for index in prange(count):  # type: ignore[attr-defined]
+    for index in prange(count):
         call_task(task, arguments, index, count)
 
 

@@ -32,7 +32,7 @@ class Cancel(Protocol):
 
 
 def kernels_for(experts: bool = True) -> list[Compilable]:
-    """The kernels beside matrix products that a model needs, with or without `experts`; imports them, compiles nothing."""
+    """The kernels beside matrix products that a model needs; imports their modules, compiles nothing."""
     from engine.kernels.compiled import registered
 
     names = _EVERY_MODEL + (_WITH_EXPERTS if experts else ())
