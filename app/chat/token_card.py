@@ -58,8 +58,10 @@ def facts_of(cell: Cell) -> list[tuple[str, str]]:
         facts.append(("Instead of", _quoted(cell.draft.token, cell.draft.text)))
     if cell.kind is CellKind.REFUSED and cell.draft is not None and cell.draft.replacement is not None:
         facts.append(("Model said", _quoted(cell.draft.replacement, _replacement_text(cell))))
-    milliseconds = 1000 * (record.draft_s + record.verify_s)
-    facts.append(("Round took", f"{milliseconds:.1f} ms for {len(record.committed)} tokens"))
+    if record.index > 0:
+        milliseconds = 1000 * (record.draft_s + record.verify_s)
+        count = len(record.committed)
+        facts.append(("Round took", f"{milliseconds:.1f} ms for {count} token{'s' * (count != 1)}"))
     return facts
 
 
@@ -82,7 +84,9 @@ def _source(cell: Cell) -> str:
 
 def _place(cell: Cell) -> str:
     drafts = len(cell.round.drafts)
-    name = f"{cell.round.index + 1}"
+    if cell.round.index == 0:
+        return "none: it came with the prompt"
+    name = f"{cell.round.index}"
     if _is_draft(cell):
         return f"{name}, draft {cell.place + 1} of {drafts}"
     return f"{name}, after {cell.place} of {drafts} drafts" if drafts else f"{name}, without drafts"

@@ -13,7 +13,6 @@ from PySide6.QtGui import (
     QStaticText,
     QTextCharFormat,
     QTextLayout,
-    QTextLine,
     QTextOption,
 )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
     QAction,
     QContextMenuEvent,
     QFocusEvent,
@@ -43,6 +45,7 @@ class TranscriptView(TranscriptCanvas):
         self._hover_delay = QTimer(self, singleShot=True, interval=_HOVER_DELAY_MS)
         self._hover_delay.timeout.connect(self._show_hovered)
         self._dragging = False
+        self._writing = False
         self.viewport().setMouseTracking(True)
         self.viewport().setCursor(Qt.CursorShape.IBeamCursor)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -284,7 +287,13 @@ class TranscriptView(TranscriptCanvas):
         self.viewport().update()
 
     def _on_news(self) -> None:
-        if self.model.active_reply is None and self.cursor_cell is None:
+        """A reply's end is announced; every token of it would only be noise to who listens."""
+        writing = self.model.active_reply is not None
+        if self._writing and not writing and (replies := self.model.replies):
+            said = f"Reply finished: {replies[-1].tokens} tokens."
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, said))
+        self._writing = writing
+        if not writing and self.cursor_cell is None:
             self._update_description()
 
     def _forget_cells(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyqtgraph as pg
 from PySide6.QtCore import QBuffer, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QContextMenuEvent, QFont, QGuiApplication, QPainter, QPixmap
+from PySide6.QtGui import QColor, QContextMenuEvent, QFont, QGuiApplication, QPainter, QPixmap, QWheelEvent
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -34,6 +34,13 @@ _HYSTERESIS = 0.55
 _ROUND_STEP = 10
 
 
+class _StillPlot(pg.PlotWidget):  # type: ignore[misc]
+    """A plot that is looked at, not moved: the wheel scrolls the panel around it."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()
+
+
 class PlotCard(QWidget):
     """Base of the plots: subclasses fill `plot` and say what it means."""
 
@@ -50,7 +57,7 @@ class PlotCard(QWidget):
         self._theme = theme
         self._top = 0.0
         self._end = 0.0
-        self.widget = pg.PlotWidget()
+        self.widget = _StillPlot()
         self.plot = self.widget.getPlotItem()
         self._set_up_plot()
         self._empty = QLabel(self.empty)

@@ -74,7 +74,7 @@ class TimePlot(PlotCard):
 class AcceptancePlot(PlotCard):
     """How good the drafts are at each position."""
 
-    title = "Acceptance by position"
+    title = "Acceptance"
     x_label = "Draft position in the round"
     y_label = "Accepted"
     y_unit = "%"

@@ -92,7 +92,7 @@ class RoundsModel:
     def add_records(self, records: Sequence[Record]) -> None:
         """Count the rounds among the records."""
         for record in records:
-            if isinstance(record, Round):
+            if isinstance(record, Round) and record.index > 0:  # round 0 is the prompt's own token, and no pass
                 self._add(record)
 
     def clear(self) -> None:

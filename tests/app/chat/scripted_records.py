@@ -11,12 +11,11 @@ from engine import (
     CommittedToken,
     DraftedToken,
     Finished,
-    PositionCount,
     PrefillProgress,
     Record,
     Round,
-    Stats,
 )
+from engine.decoding.statistics import stats_of
 
 QUESTION = "Why does speculative decoding give exactly the same text, only sooner? Please answer with a small example."
 
@@ -66,10 +65,14 @@ def pieces(text: str) -> list[str]:
 def rounds(
     text: str, *, seed: int = 1, phase: str = "answer", position: int = 48, index: int = 0, drafts: int = 3
 ) -> Iterator[Round]:
-    """Rounds whose committed tokens spell `text`, with drafts of both kinds accepted and refused."""
+    """Rounds from `index` on whose committed tokens spell `text`, with drafts of both kinds accepted and refused."""
     generator = random.Random(seed)
     tokens = pieces(text)
     at = 0
+    if index == 0 and tokens:  # the prompt's own token comes without a pass
+        token = _committed(generator, tokens[0], "model", "model", phase)
+        yield Round(0, position, phase, (), (token,), 0.0, 0.0)
+        at = index = 1
     while at < len(tokens):
         source = "ngram" if generator.random() < 0.22 else "mtp"
         wanted = 0 if generator.random() < 0.06 else drafts + (2 if source == "ngram" else 0)
@@ -158,37 +161,6 @@ def _committed(generator: random.Random, text: str, origin: str, source: str, ph
     )
 
 
-def stats_of(done: list[Round], stop_reason: str = "end") -> Stats:
-    """The reply in numbers, as the engine would give them."""
-    drafts = [d for r in done for d in r.drafts]
-    tested = [d for d in drafts if d.verdict != "unused"]
-    accepted = [d for d in drafts if d.verdict == "accepted"]
-    emitted = sum(len(r.committed) for r in done)
-    total = sum(r.draft_s + r.verify_s for r in done)
-    depth = max((len(r.drafts) for r in done), default=0)
-    per_position = tuple(
-        PositionCount(
-            sum(len(r.drafts) > k and r.drafts[k].verdict != "unused" for r in done),
-            sum(len(r.drafts) > k and r.drafts[k].verdict == "accepted" for r in done),
-        )
-        for k in range(depth)
-    )
-    return Stats(
-        rounds=len(done),
-        target_passes=len(done),
-        drafted=len(drafts),
-        tested=len(tested),
-        accepted=len(accepted),
-        emitted=emitted,
-        per_position=per_position,
-        total_s=total,
-        tokens_per_s=emitted / total if total else 0.0,
-        tokens_per_round=emitted / len(done) if done else 0.0,
-        acceptance=len(accepted) / len(tested) if tested else None,
-        stop_reason=stop_reason,
-    )
-
-
 def reply(
     text: str = ANSWER, thinking: str = "", *, seed: int = 1, stop_reason: str = "end", notes: tuple[str, ...] = ()
 ) -> list[Record]:
@@ -215,7 +187,7 @@ def long_reply(tokens: int, *, newline_every: int = 40, seed: int = 3) -> list[R
         ahead = [generator.choice(words) for _ in range(6)]
         if newline_every and position // newline_every != (position + 6) // newline_every:
             ahead[0] = ".\n"
-        record = _round(generator, ahead, source="mtp", wanted=3, phase="answer", position=position, index=index)
+        record = _round(generator, ahead, source="mtp", wanted=3, phase="answer", position=position, index=index + 1)
         pool.append(record)
         position += len(record.committed)
     rounds_needed = -(-tokens * len(pool) // position)

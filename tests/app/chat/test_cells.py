@@ -17,7 +17,7 @@ def said(text: str, origin: str, source: str = "model", phase: str = "answer", t
 
 
 def one_round(drafts: list[DraftedToken], committed: list[CommittedToken], position: int = 10) -> Round:
-    return Round(0, position, "answer", tuple(drafts), tuple(committed), 0.001, 0.002)
+    return Round(1, position, "answer", tuple(drafts), tuple(committed), 0.001, 0.002)
 
 
 def reply_of(*rounds: Round) -> Reply:

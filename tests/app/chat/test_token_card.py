@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.chat.cells import Reply
 from app.chat.token_card import TokenCard, bytes_of, describe, facts_of, percent, visible_text
 from app.theme import DARK, LIGHT
+from engine import Round
 from tests.app.chat import scripted_records as script
 from tests.app.chat.test_cells import FULL, PLAIN, REFUSED, reply_of
 
@@ -47,6 +48,13 @@ def test_an_untested_draft_has_no_model_probability() -> None:
 def test_plain_and_bonus_tokens() -> None:
     assert facts(0, PLAIN)["Round"] == "1, without drafts"
     assert facts(1, FULL)["Round"] == "1, after 1 of 1 drafts"
+
+
+def test_the_prompts_own_token_belongs_to_no_round() -> None:
+    first = Round(0, 4, "answer", (), (script.plain_token("Once"),), 0.0, 0.0)
+    known = facts(0, first)
+    assert known["Round"] == "none: it came with the prompt"
+    assert "Round took" not in known
 
 
 def test_the_letters_of_the_papers_are_not_used() -> None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QRect, Qt
-from PySide6.QtGui import QColor, QGuiApplication, QImage
+from PySide6.QtGui import QAccessibleAnnouncementEvent, QColor, QGuiApplication, QImage
 from PySide6.QtWidgets import QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
@@ -420,6 +420,22 @@ def test_name_and_description_tell_what_is_there(qtbot: QtBot, show: Show, model
     assert f"{model.replies[0].tokens} tokens" in view.accessibleDescription()
     qtbot.keyClick(view, Qt.Key.Key_Left)
     assert "draft" in view.accessibleDescription() or "model" in view.accessibleDescription()
+
+
+def test_the_end_of_a_reply_is_announced_once(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(
+        "app.chat.transcript_view.QAccessible.updateAccessibility",
+        lambda event: said.append(event.message()) if isinstance(event, QAccessibleAnnouncementEvent) else None,
+    )
+    model = TranscriptModel()
+    view = show(model)
+    model.begin_reply()
+    for record in script.reply("One two three."):
+        model.add_records([record])
+    model.end_reply()
+    assert view.model is model
+    assert said == [f"Reply finished: {model.replies[0].tokens} tokens."]
 
 
 # Text of all kinds

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QByteArray
-from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtCore import QByteArray, QPoint, QPointF, Qt
+from PySide6.QtGui import QColor, QContextMenuEvent, QImage, QPainter, QWheelEvent
 from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.inspector.panel import InspectorPanel
@@ -176,6 +177,30 @@ def test_the_menu_offers_all_formats(panel: InspectorPanel) -> None:
     assert len(words) == 4
     for kind in ("PNG", "SVG", "CSV", "Copy"):
         assert any(kind in word for word in words)
+
+
+def test_the_wheel_over_a_plot_is_left_to_the_panel(panel: InspectorPanel, qtbot: QtBot) -> None:
+    panel.resize(420, 400)
+    panel.show()
+    qtbot.waitExposed(panel)
+    port = panel.time.widget.viewport()
+    at = QPointF(60, 60)
+    none = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase
+    event = QWheelEvent(at, port.mapToGlobal(at), QPoint(0, -120), QPoint(0, -120), *none, False)
+    QApplication.sendEvent(port, event)
+    assert not event.isAccepted()
+
+
+def test_a_right_click_on_a_plot_opens_its_menu(
+    panel: InspectorPanel, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel.show()
+    opened: list[str] = []
+    monkeypatch.setattr(PlotCard, "contextMenuEvent", lambda card, _event: opened.append(card.title))
+    port = panel.lengths.widget.viewport()
+    at = QPoint(60, 60)
+    QApplication.sendEvent(port, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, port.mapToGlobal(at)))
+    assert opened == [panel.lengths.title]
 
 
 def test_the_axis_moves_in_steps(panel: InspectorPanel) -> None:

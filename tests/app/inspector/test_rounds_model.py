@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.inspector.rounds_model import FEW, PositionRate, RoundsModel
-from engine import PrefillProgress, Round, wilson_interval
+from engine import Finished, PrefillProgress, Round, wilson_interval
 from tests.app.chat import scripted_records as script
 from tests.app.chat.test_cells import draft, one_round, said
 
@@ -68,7 +68,7 @@ def test_headline() -> None:
 def test_the_parts_of_a_round_add_up_to_its_time(
     draft_s: float, verify_s: float, wait_s: float, parts: tuple[float, float, float]
 ) -> None:
-    window = model_of(Round(0, 0, "answer", (), (), draft_s, verify_s, wait_s)).window()
+    window = model_of(Round(1, 0, "answer", (), (), draft_s, verify_s, wait_s)).window()
     seen = (window.draft_ms[0], window.verify_ms[0], window.wait_ms[0])
     assert seen == pytest.approx(parts)
     assert sum(seen) == pytest.approx(1e3 * (draft_s + verify_s))
@@ -89,6 +89,28 @@ def test_the_window_is_a_copy() -> None:
     window = model.window()
     model.add_records([PLAIN])
     assert window.offered.tolist() == [2]
+
+
+def test_the_prompts_own_token_is_no_round() -> None:
+    """It came from reading the prompt, so it must not thin out tokens per round."""
+    first = Round(0, 0, "answer", (), (said("x", "model"),), 0.0, 0.0)
+    model = model_of(first, ALL)
+    assert model.headline() == model_of(ALL).headline()
+    assert model.window().number.tolist() == [1]
+
+
+def test_the_headline_says_the_same_as_the_engine() -> None:
+    records = script.reply(thinking=script.THINKING)
+    model = RoundsModel()
+    model.add_records(records)
+    headline, finished = model.headline(), records[-1]
+    assert isinstance(finished, Finished)
+    assert headline.rounds == finished.stats.rounds
+    assert headline.tokens_per_round == pytest.approx(finished.stats.tokens_per_round)
+    assert headline.acceptance == pytest.approx(finished.stats.acceptance)
+    assert headline.tokens_per_s == pytest.approx(finished.stats.tokens_per_s)
+    seen = [(r.tests, r.accepted) for r in model.positions()]
+    assert seen == [(c.tried, c.accepted) for c in finished.stats.per_position]
 
 
 def test_version_grows_only_with_rounds() -> None:
