@@ -14,7 +14,7 @@ from engine.cancel import CancelToken
 from engine.chat import ChatSession
 from engine.decoding.records import LoadProgress
 from engine.demo import resolve
-from engine.errors import OptionError, SidecarError
+from engine.errors import CheckpointError, OptionError, SidecarError
 from engine.files.checkpoint import Checkpoint, open_checkpoint
 from engine.files.sidecar import Sidecar, open_sidecar
 from engine.files.vision import VisionSource, open_vision
@@ -61,6 +61,8 @@ class ModelInfo:
     """Does the chat template know `enable_thinking`?"""
     vision: bool = False
     """Can it see pictures?"""
+    vision_note: str = ""
+    """Why not, if not."""
 
 
 class Model:
@@ -184,7 +186,7 @@ def load_model(
     report(LoadProgress("files", f"reading the headers of {path.name}"))
     checkpoint = open_checkpoint(path)
     extra = None if sidecar is None else open_sidecar(sidecar, checkpoint.config)
-    vision = _vision(checkpoint, mmproj)
+    vision, vision_note = _vision(checkpoint, mmproj)
     tokenizer = open_tokenizer(checkpoint.tokenizer)
     template = ChatTemplate(checkpoint.chat_template)
     cancel.check()
@@ -198,7 +200,7 @@ def load_model(
         cancel=cancel,
     )
     try:
-        model = _assemble(checkpoint, extra, vision, weights, context, tokenizer, template, options)
+        model = _assemble(checkpoint, extra, (vision, vision_note), weights, context, tokenizer, template, options)
     except BaseException:
         weights.close()
         raise
@@ -206,11 +208,19 @@ def load_model(
     return model
 
 
-def _vision(checkpoint: Checkpoint, mmproj: str | Path | None) -> VisionSource | None:
+def _vision(checkpoint: Checkpoint, mmproj: str | Path | None) -> tuple[VisionSource | None, str]:
+    """The vision tower, or why there is none. A tower that was asked for must fit; a broken one inside the checkpoint
+    does not keep a person from chatting."""
+    hidden, folder = checkpoint.config.hidden_size, checkpoint.path
     if mmproj is not None:
-        return open_vision(Path(mmproj), checkpoint.config.hidden_size)
-    folder = checkpoint.path
-    return open_vision(folder, checkpoint.config.hidden_size) if folder.is_dir() else None
+        return open_vision(Path(mmproj), hidden), ""
+    if not folder.is_dir():
+        return None, "it has no vision tower; a GGUF model's is in its mmproj file"
+    try:
+        source = open_vision(folder, hidden)
+    except CheckpointError as error:
+        return None, str(error)
+    return source, "" if source is not None else "it has no vision tower"
 
 
 def _prepare_kernels(
@@ -229,14 +239,14 @@ def _prepare_kernels(
 def _assemble(
     checkpoint: Checkpoint,
     sidecar: Sidecar | None,
-    vision: VisionSource | None,
+    sight: tuple[VisionSource | None, str],
     weights: WeightStore,
     context: ComputeContext,
     tokenizer: Tokenizer,
     template: ChatTemplate,
     options: LoadOptions,
 ) -> Model:
-    config = checkpoint.config
+    config, (vision, vision_note) = checkpoint.config, sight
     trunk = Trunk(config, weights, context, v_heads_tiled=checkpoint.conventions.v_heads == "tiled")
     mtp = _mtp_layer(checkpoint, sidecar, weights, context)
     vocabulary = min(config.vocabulary, tokenizer.vocabulary)
@@ -259,6 +269,7 @@ def _assemble(
         recommended=recommended_sampling(checkpoint.generation_config),
         thinking=template.knows_thinking,
         vision=vision is not None,
+        vision_note=vision_note,
     )
     tower = None if vision is None else VisionTower(vision, context)
     return Model(

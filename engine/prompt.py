@@ -145,7 +145,7 @@ def _place(image: Picture, start: int, model: Model) -> PlacedPicture:
 def _placeholder(model: Model) -> int:
     if model.vision is None or model.image_token is None:
         raise PictureError(
-            f"{model.info.name} cannot see pictures: it has no vision tower (a GGUF model needs its mmproj file)."
+            f"{model.info.name} cannot see pictures: {model.info.vision_note or 'its vocabulary has no placeholder'}."
         )
     return model.image_token
 

@@ -85,7 +85,7 @@ def test_another_picture_of_the_same_size_is_another_prompt(model: engine.Model)
 def test_a_model_without_a_tower_says_so(demo: engine.Model) -> None:
     (failed,) = demo.new_session().reply([Message("user", "what is it?", (picture("a"),))], OPTIONS)
     assert isinstance(failed, Failed)
-    assert failed.message == "demo cannot see pictures: it has no vision tower (a GGUF model needs its mmproj file)."
+    assert failed.message == "demo cannot see pictures: it has no vision tower."
 
 
 def test_placeholders_and_pictures_must_agree(model: engine.Model, gold: dict[str, np.ndarray]) -> None:
@@ -129,7 +129,7 @@ def test_animations_give_their_first_frame() -> None:
 def test_bombs_are_refused_before_they_are_decoded() -> None:
     header = encoded(Image.new("1", (8, 8)))
     bomb = header[:16] + (60_000).to_bytes(4) * 2 + header[24:]
-    with pytest.raises(PictureError, match="cannot be read|60000 × 60000 pixels"):
+    with pytest.raises(PictureError, match=r"cannot be read|60000 × 60000 pixels"):
         open_picture(bomb, "bomb.png")
 
 
