@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ from engine.cli.arguments import read_text_file, token_ids
 from engine.errors import OptionError
 
 if TYPE_CHECKING:
+    from engine import ChatSession, Message, Picture
     from engine.cancel import CancelToken
-    from engine.chat import ChatSession, Message
     from engine.decoding.records import Record
     from engine.loading import Model
     from engine.options import GenerateOptions
@@ -28,6 +29,7 @@ def add_prompt(parser: argparse.ArgumentParser) -> None:
     choice.add_argument("--prompt", metavar="TEXT", help="what the user says (- reads it from standard input)")
     choice.add_argument("--messages", metavar="FILE", help='a conversation: [{"role": "user", "content": "…"}, …]')
     choice.add_argument("--tokens", type=token_ids, metavar="IDS", help="token ids as they are, e.g. 1,2,3")
+    group.add_argument("--image", action="append", default=[], metavar="FILE", help="a picture; may be repeated")
     group.add_argument("--system", metavar="TEXT", help="a system message before the prompt")
     group.add_argument("--raw", action="store_true", help="take --prompt as it is, without the chat template")
     group.add_argument("--thinking", choices=("on", "off"), help="think first or not (default: as the template does)")
@@ -40,6 +42,8 @@ class Prompt:
     messages: tuple[Message, ...] = ()
     raw: str | None = None
     ids: tuple[int, ...] | None = None
+    images: tuple[Picture, ...] = ()
+    """For raw text and ids; a message holds its own."""
 
     @property
     def text(self) -> str:
@@ -64,42 +68,55 @@ class Prompt:
         """The reply's records."""
         if self.messages:
             return session.reply(self.messages, options, cancel)
-        return session.complete(self.tokens(model, session, options), options, cancel)
+        return session.complete(self.tokens(model, session, options), options, cancel, self.images)
 
 
 def read_prompt(arguments: argparse.Namespace) -> Prompt:
-    """The prompt that the arguments give; OptionError if they give none, or contradict each other."""
+    """The prompt that the arguments give; EngineError if they give none, or contradict each other."""
     if arguments.tokens is not None:
         if arguments.system is not None or arguments.raw:
             raise OptionError("--tokens are taken as they are: leave --system and --raw out.")
         if not arguments.tokens:
             raise OptionError("The prompt is empty: write something first.")
-        return Prompt(ids=tuple(arguments.tokens))
+        return Prompt(ids=tuple(arguments.tokens), images=_images(arguments))
     if arguments.messages is not None:
         if arguments.raw:
             raise OptionError("--raw goes with --prompt, not with --messages.")
-        return Prompt(_with_system(parse_messages(read_text_file(arguments.messages), arguments.messages), arguments))
+        messages = parse_messages(read_text_file(arguments.messages), arguments.messages)
+        return Prompt(_complete(messages, arguments))
     text = read_text_file("-") if arguments.prompt == "-" else arguments.prompt
     if not text.strip():
         raise OptionError("The prompt is empty: write something first.")
     if not arguments.raw:
-        from engine.chat import Message
+        from engine import Message
 
-        return Prompt(_with_system((Message("user", text),), arguments))
+        return Prompt(_complete((Message("user", text),), arguments))
     if arguments.system is not None:
         raise OptionError("--raw takes the prompt as it is: leave --system out.")
-    return Prompt(raw=text)
+    return Prompt(raw=text, images=_images(arguments))
 
 
-def _with_system(messages: tuple[Message, ...], arguments: argparse.Namespace) -> tuple[Message, ...]:
-    from engine.chat import Message
+def _complete(messages: tuple[Message, ...], arguments: argparse.Namespace) -> tuple[Message, ...]:
+    """The system message before, the pictures in the last one."""
+    from engine import Message
 
+    if arguments.image:
+        *earlier, last = messages
+        messages = (*earlier, dataclasses.replace(last, images=_images(arguments)))
     return messages if arguments.system is None else (Message("system", arguments.system), *messages)
+
+
+def _images(arguments: argparse.Namespace) -> tuple[Picture, ...]:
+    if not arguments.image:
+        return ()
+    from engine import Picture
+
+    return tuple(Picture.from_file(path) for path in arguments.image)
 
 
 def parse_messages(text: str, where: str) -> tuple[Message, ...]:
     """A conversation from JSON: a list of messages, or an object with such a list under `messages`."""
-    from engine.chat import Message
+    from engine import Message
 
     try:
         data = json.loads(text)

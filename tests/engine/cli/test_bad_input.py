@@ -253,3 +253,9 @@ def test_demo_is_a_word_only_without_such_a_file(
     (tmp_path / "demo").mkdir()
     assert "config.json" in refused("generate", "demo", *HI)
     assert demo_checkpoint().is_dir()
+
+
+def test_pictures(refused: Refused, data: Path, tmp_path: Path) -> None:
+    picture = data / "tiny-vl" / "images" / "a.png"
+    assert "demo cannot see pictures" in refused("generate", "demo", *HI, "--image", picture)
+    assert "cannot be read" in refused("generate", "demo", *HI, "--image", tmp_path / "none.png")

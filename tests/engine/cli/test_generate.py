@@ -193,3 +193,13 @@ def test_reader_that_goes_away() -> None:
         assert process.stderr is not None
         assert process.stderr.read() == ""
     assert process.returncode == 141
+
+
+def test_picture(run: Run, data: Path) -> None:
+    """The weights are random: what counts is that the picture is read and changes what is said."""
+    ask = ("generate", data / "tiny-vl", "--prompt", "What is this?", "--max-new", "8", "--json")
+    plain = run(*ask)
+    seen = run(*ask, "--image", data / "tiny-vl" / "images" / "a.png")
+    assert plain.code == seen.code == 0
+    prompt_tokens = [result.records[-1]["stats"]["prompt_tokens"] for result in (plain, seen)]
+    assert prompt_tokens[1] > prompt_tokens[0] + 10
