@@ -12,11 +12,11 @@ Floats = npt.NDArray[np.float32]
 
 
 def check_array(name: str, array: Floats) -> None:
-    """Raises ValueError unless the array is a C-contiguous float32 matrix with rows."""
+    """Raises ValueError unless the array is a C-contiguous float32 matrix."""
     if array.dtype != np.float32 or array.ndim != 2 or not array.flags.c_contiguous:
         raise ValueError(f"{name} must be a C-contiguous float32 matrix, not {array.dtype} {array.shape}")
-    if not len(array):
-        raise ValueError(f"{name} has no row")
+    if not array.flags.writeable:
+        raise ValueError(f"{name} must be writeable")
 
 
 def check_matrix(matrix: Matrix) -> None:

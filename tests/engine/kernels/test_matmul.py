@@ -188,8 +188,15 @@ def test_unfit_arguments_are_refused_with_the_numbers() -> None:
         linear(context, matrix, x.astype(np.float64), out)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="contiguous"):
         linear(context, matrix, np.zeros((64, 2), np.float32).T, out)
-    with pytest.raises(ValueError, match="no row"):
+    with pytest.raises(ValueError, match=r"with rows, not \(0, 64\)"):
         linear(context, matrix, x[:0], out[:0])
+    with pytest.raises(ValueError, match=r"with rows, not \(64,\)"):
+        linear(context, matrix, x[0], out)
+    fixed = np.frombuffer(x.tobytes(), np.float32).reshape(x.shape)
+    with pytest.raises(ValueError, match="the input must be writeable"):
+        linear(context, matrix, fixed, out)
+    with pytest.raises(ValueError, match="the output must be a C-contiguous float32 matrix, not float64"):
+        linear_many(context, [matrix, matrix], x, [out, out.astype(np.float64)])
     with pytest.raises(ValueError, match=r"1 matrices.*2 outputs"):
         linear_many(context, [matrix], x, [out, out])
     strided = np.zeros(2 * matrix.data.size, np.uint8)[::2]
