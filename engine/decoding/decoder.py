@@ -132,7 +132,7 @@ class Decoder:
         start, x = self._target.position, self._reply.tokens[-1]
         meter = CostMeter(self._clock, self._reads)
         try:
-            draft = self._drafter.propose(x, self._asked, self._sampler) if self._drafter else _NOTHING
+            draft = self._drafter.propose(x, self._asked, self._sampler, cancel) if self._drafter else _NOTHING
             meter.lap("draft")
             hidden = self._target.forward([x, *draft.tokens], cancel)  # [k + 1, H]
             logits = self._target.logits(hidden)  # [k + 1, V]
@@ -202,12 +202,8 @@ class Decoder:
         """Drafts to ask for next: what the policy says, but never past the last token that may come."""
         if self._drafter is None or self._reply.stop_reason:
             return 0
-        return max(
-            0,
-            min(
-                self._policy.choose(self._reply.phase), self._reply.left - 1, self._room_from(self._target.position) - 1
-            ),
-        )
+        longest = min(self._reply.left, self._room_from(self._target.position)) - 1  # one token is the model's own
+        return max(0, min(self._policy.choose(self._reply.phase), longest))
 
     def _room_from(self, position: int) -> int:
         """Positions free in the context from `position` on."""

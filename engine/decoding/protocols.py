@@ -104,9 +104,10 @@ class Drafter(Protocol):
     def extend(self, tokens: Sequence[int], hidden: FloatArray) -> None:
         """The model has read `tokens` [T], which stay, and their final-normed hidden states are `hidden` [T, H]."""
 
-    def propose(self, next_token: int, limit: int, sampler: Sampler) -> Draft:
+    def propose(self, next_token: int, limit: int, sampler: Sampler, cancel: CancelToken | None = None) -> Draft:
         """Up to `limit` tokens to follow `next_token`, which is committed but not yet read by the model.
-        Drafting ends after an end token. Leaves no trace of the proposal in its caches."""
+        Drafting ends after an end token. Leaves no trace of the proposal in its caches, also when it raises
+        `Cancelled`."""
 
     def observe(self, tested: int, accepted: int) -> None:
         """Of the last proposal, `tested` tokens were judged and `accepted` of them kept. Called once a round, after

@@ -20,7 +20,7 @@ from engine.decoding.history import History
 from engine.decoding.protocols import FloatArray, IntArray
 from engine.decoding.randomness import Purpose, uniform
 from engine.errors import NumericsError
-from engine.kernels.logits import all_finite, argmax, top_k
+from engine.kernels.logits import all_finite, argmax, log_sum_exp, top_k
 from engine.options import SamplingOptions
 
 _FIRST_NUCLEUS = 256  # tokens looked at first in search of a top-p set; 16 times as many at each further try
@@ -158,8 +158,7 @@ class Row:
 
     @cached_property
     def _log_sum(self) -> float:
-        peak = self._logits.max()
-        return float(np.float64(peak) + np.log(np.exp(self._logits - peak).sum(dtype=np.float64)))
+        return float(log_sum_exp(self._logits, np.float32(1.0)))
 
 
 def _candidates(scores: FloatArray, options: SamplingOptions) -> tuple[IntArray | None, DoubleArray]:

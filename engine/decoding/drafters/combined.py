@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.cancel import CancelToken
 from engine.decoding.acceptance import AcceptanceEstimate
 from engine.decoding.drafters.mtp import MtpDrafter
 from engine.decoding.drafters.ngram import NgramDrafter, certain
@@ -47,14 +48,14 @@ class CombinedDrafter:
         if self._open:
             self._said += [int(token) for token in tokens]
 
-    def propose(self, next_token: int, limit: int, sampler: Sampler) -> Draft:
+    def propose(self, next_token: int, limit: int, sampler: Sampler, cancel: CancelToken | None = None) -> Draft:
         """See `Drafter.propose`."""
         self._judge_lookup(next_token)
         found, matched, known = self._ngram.look_up(next_token, limit)
         self._used_mtp = False
         if not found:
             self._used_mtp = True
-            return self._mtp.propose(next_token, limit, sampler)
+            return self._mtp.propose(next_token, limit, sampler, cancel)
         kind = min(matched, max(_PRIORS))
         self._open, self._said = (kind, found), []
         lookup = self._ngram_acceptance[kind]
@@ -67,10 +68,10 @@ class CombinedDrafter:
         if choice == "ngram":
             return certain(found)
         if choice == "both":
-            rest = self._mtp.propose_after(found[:known], next_token, limit - known, sampler)
+            rest = self._mtp.propose_after(found[:known], next_token, limit - known, sampler, cancel)
             return _joined(certain(found[:known]), rest)
         self._used_mtp = True
-        return self._mtp.propose(next_token, limit, sampler)
+        return self._mtp.propose(next_token, limit, sampler, cancel)
 
     def observe(self, tested: int, accepted: int) -> None:
         """See `Drafter.observe`."""

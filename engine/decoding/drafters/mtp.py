@@ -17,6 +17,7 @@ from collections.abc import Container, Sequence
 
 import numpy as np
 
+from engine.cancel import CancelToken
 from engine.decoding.distribution import Distribution
 from engine.decoding.protocols import Draft, FloatArray, IntArray, MtpModel
 from engine.decoding.randomness import Purpose
@@ -81,11 +82,18 @@ class MtpDrafter:
         if len(self._tokens) > _MOST_WAITING:
             self._run_known()
 
-    def propose(self, next_token: int, limit: int, sampler: Sampler) -> Draft:
+    def propose(self, next_token: int, limit: int, sampler: Sampler, cancel: CancelToken | None = None) -> Draft:
         """See `Drafter.propose`. One pass over what waits, then one a further token."""
-        return self.propose_after((), next_token, limit, sampler)
+        return self.propose_after((), next_token, limit, sampler, cancel)
 
-    def propose_after(self, prefix: Sequence[int], next_token: int, limit: int, sampler: Sampler) -> Draft:
+    def propose_after(
+        self,
+        prefix: Sequence[int],
+        next_token: int,
+        limit: int,
+        sampler: Sampler,
+        cancel: CancelToken | None = None,
+    ) -> Draft:
         """Up to `limit` tokens to follow `next_token` and `prefix`, which is somebody else's draft."""
         if limit <= 0:
             return Draft((), (), ())
@@ -95,7 +103,7 @@ class MtpDrafter:
         try:
             out = self._first_output(next_token)
             base = self._mtp.position
-            return self._recurse(out, list(prefix), limit, sampler)
+            return self._recurse(out, list(prefix), limit, sampler, cancel or CancelToken())
         finally:
             if base is not None:
                 self._mtp.truncate(base)
@@ -155,13 +163,15 @@ class MtpDrafter:
 
     # ---- the proposal
 
-    def _recurse(self, out: FloatArray, prefix: list[int], limit: int, sampler: Sampler) -> Draft:
+    def _recurse(self, out: FloatArray, prefix: list[int], limit: int, sampler: Sampler, cancel: CancelToken) -> Draft:
         for token in prefix:
+            cancel.check()
             out = self._mtp.forward(out, [token])
         tokens: list[int] = []
         rows: list[Row] = []
         note = ""
         for _ in range(limit):
+            cancel.check()
             if tokens:
                 out = self._mtp.forward(out, tokens[-1:])
             try:

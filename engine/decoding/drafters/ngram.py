@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
+from engine.cancel import CancelToken
 from engine.decoding.protocols import Draft, FloatArray
 from engine.decoding.records import Source
 from engine.decoding.sampler import Sampler
@@ -36,7 +37,13 @@ class NgramDrafter:
         """See `Drafter.extend`; hidden states are not needed."""
         self._index.extend([int(token) for token in tokens])
 
-    def propose(self, next_token: int, limit: int, sampler: Sampler | None = None) -> Draft:  # noqa: ARG002
+    def propose(
+        self,
+        next_token: int,
+        limit: int,
+        sampler: Sampler | None = None,  # noqa: ARG002
+        cancel: CancelToken | None = None,  # noqa: ARG002
+    ) -> Draft:
         """See `Drafter.propose`."""
         tokens, _, _ = self.look_up(next_token, limit)
         return certain(tokens, note="" if tokens or limit <= 0 else "0 drafts: this text has not occurred before.")

@@ -176,7 +176,7 @@ class RandomDrafter:
             self.tokens.append(int(token))
             assert to_state(row) == self.language.state(self.tokens[-4:]), "hidden states do not belong to the tokens"
 
-    def propose(self, next_token: int, limit: int, sampler: Sampler) -> Draft:
+    def propose(self, next_token: int, limit: int, sampler: Sampler, cancel: CancelToken | None = None) -> Draft:
         text = [*self.tokens, next_token]
         draft: list[int] = []
         if self.fewer:

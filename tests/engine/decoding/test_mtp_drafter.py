@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.cancel import CancelToken
 from engine.decoding.drafters.mtp import MtpDrafter
 from engine.decoding.sampler import Sampler
-from engine.errors import ReadError
+from engine.errors import Cancelled, ReadError
 from engine.options import SamplingOptions
 from tests.engine.decoding.scripted import Language, ScriptedMtp, to_hidden
 
@@ -239,3 +242,23 @@ def test_every_draft_has_its_probability_and_alternatives() -> None:
     draft = Fed(TEXT).drafter.propose(4, 3, Sampler(SamplingOptions(), alternatives=2))
     assert all(p == a[0][1] for p, a in zip(draft.probabilities, draft.alternatives, strict=True))
     assert draft.distributions == (None, None, None)
+
+
+def test_a_stop_is_noticed_between_draft_steps() -> None:
+    """A step of a streamed model may take a while: fourteen of them must not be waited for."""
+    cancel = CancelToken()
+
+    class Pressed(ScriptedMtp):
+        def forward(self, hidden: np.ndarray, tokens: Sequence[int]) -> np.ndarray:
+            if self.passes == 2:
+                cancel.cancel()
+            return super().forward(hidden, tokens)
+
+    mtp = Pressed(LANGUAGE)
+    drafter = MtpDrafter(mtp)
+    drafter.extend(TEXT, states(TEXT))
+    with pytest.raises(Cancelled):
+        drafter.propose(4, 14, GREEDY, cancel)
+    assert mtp.passes == 3
+    assert list(drafter.propose(4, 3, GREEDY).tokens) == continuation([*TEXT, 4], 3)
+    assert mtp.entries == true_pairs([*TEXT, 4])
