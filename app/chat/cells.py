@@ -238,7 +238,7 @@ class Reply(Entry):
     @property
     def tokens(self) -> int:
         """Tokens of the reply, ghosts not counted."""
-        return sum(k < CellKind.REFUSED for k in self._kinds)
+        return len(self._kinds) - self._kinds.count(_REFUSED) - self._kinds.count(_UNUSED)
 
     def marked_text(self) -> str:
         """The text with a mark after each drafted or corrected token, and the refused drafts in brackets."""

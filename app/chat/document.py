@@ -10,96 +10,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum
-from typing import NamedTuple
 
-from app.chat.cells import CellKind, Entry, Note, Reply, UserMessage
+from app.chat.blocks import Block, Geometry, Hit, Style, end_of, is_full, style_of
+from app.chat.cells import CellKind, Entry, Reply
 from app.chat.token_layout import Measure, TokenLayout
-
-BLOCK_CELLS = 1024
-"""A block ends at the first newline after this many cells, or at twice as many."""
-
 
 Span = tuple[float, float]
 Shaper = Callable[[Sequence[str], Sequence[bool]], "list[Span] | None"]
 """Left and right edge of each piece of a row of text that is not simply set from left to right, else None."""
-
-
-class Style(Enum):
-    """Whose words a block holds, which decides how it is set."""
-
-    USER = "user"
-    ANSWER = "answer"
-    THINKING = "thinking"
-    NOTE = "note"
-    ERROR = "error"
-
-
-@dataclass(frozen=True, slots=True)
-class Geometry:
-    """Sizes in pixels that the fonts and the window give."""
-
-    left: float
-    """Where the text column begins."""
-    column: float
-    """Width of the text column."""
-    line: float
-    """Height of a row of text."""
-    small_line: float
-    """Height of a row of a note."""
-    label: float
-    """Height of a label above a block."""
-    average: float
-    """Mean width of a character, for estimates."""
-    gap: float
-    """Space between two entries."""
-    pad: float
-    """Space between a card's edge and its text."""
-
-
-class Place(NamedTuple):
-    """A place between two characters: the order of places is the order of reading."""
-
-    entry: int
-    cell: int
-    offset: int
-
-
-class Hit(NamedTuple):
-    """A piece under a point."""
-
-    block: int
-    row: int
-    piece: int
-
-
-@dataclass(slots=True, eq=False)
-class Block:
-    """Cells first…last-1 of one entry."""
-
-    entry: int
-    style: Style
-    first: int
-    last: int
-    opens: bool
-    """The first block of its entry."""
-    label: str = ""
-    closes: bool = False
-    """The last block of its entry (user cards round their corners there)."""
-    characters: int = 0
-    newlines: int = 0
-    layout: TokenLayout | None = None
-    laid: int = 0
-    """Cells that the layout holds: first…laid-1."""
-    height: float = 0.0
-    content: float = 0.0
-    """Width of the widest row; the whole width while not laid out."""
-
-    @property
-    def small(self) -> bool:
-        """Set in the small font."""
-        return self.style in (Style.NOTE, Style.ERROR)
 
 
 class Document:
@@ -308,15 +226,15 @@ class Document:
         touched = [last] if last is not None else []
         cell = start
         while cell < len(entry):
-            style = _style_of(entry, cell)
-            if last is None or last.style is not style or _full(last, entry):
+            style = style_of(entry, cell)
+            if last is None or last.style is not style or is_full(last, entry):
                 label = "Thinking" if style is Style.THINKING and (last is None or last.style is not style) else ""
                 last = Block(index, style, cell, cell, opens=last is None, label=label)
                 self.blocks.append(last)
                 self.tops.append(0.0)
                 self.waiting += 1
                 touched.append(last)
-            last.last = _end_of(last, entry)
+            last.last = end_of(last, entry)
             text = "".join(entry.texts[cell : last.last])
             last.characters += len(text)
             last.newlines += text.count("\n")
@@ -379,7 +297,7 @@ class Document:
             above += geometry.label + (0.0 if block.opens else geometry.gap / 2)
         elif block.style is Style.ANSWER and not block.opens and block.first:
             previous = self._shown[block.entry]
-            above += geometry.gap / 2 if _style_of(previous, block.first - 1) is Style.THINKING else 0.0
+            above += geometry.gap / 2 if style_of(previous, block.first - 1) is Style.THINKING else 0.0
         return above + (geometry.pad if block.style in (Style.USER, Style.ERROR) and block.opens else 0.0)
 
     def _below(self, block: Block) -> float:
@@ -392,27 +310,3 @@ class Document:
             self.tops[index] = y
             y += self.blocks[index].height
         self.height = y
-
-
-def _style_of(entry: Entry, cell: int) -> Style:
-    if isinstance(entry, UserMessage):
-        return Style.USER
-    if isinstance(entry, Note):
-        return Style.ERROR if entry.tone == "error" else Style.NOTE
-    assert isinstance(entry, Reply)
-    return Style.THINKING if entry.thinking(cell) else Style.ANSWER
-
-
-def _full(block: Block, entry: Entry) -> bool:
-    cells = block.last - block.first
-    return cells >= 2 * BLOCK_CELLS or (cells >= BLOCK_CELLS and entry.texts[block.last - 1].endswith("\n"))
-
-
-def _end_of(block: Block, entry: Entry) -> int:
-    """Where a block that goes on at its `last` ends: at another style, when it is full, or with the entry."""
-    end = entry.phase_end(block.last) if isinstance(entry, Reply) else len(entry)
-    end = min(end, block.first + 2 * BLOCK_CELLS)
-    for cell in range(max(block.last, block.first + BLOCK_CELLS - 1), end):
-        if entry.texts[cell].endswith("\n"):
-            return cell + 1
-    return end

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from app.chat.blocks import Place
 from app.chat.cells import Entry
-from app.chat.document import Place
 
 _WORD = re.compile(r"\w")
 

@@ -8,7 +8,7 @@ from enum import Enum
 from PySide6.QtGui import QColor
 
 from app.chat.cells import CellKind
-from app.theme import Theme
+from app.theme import StateName, Theme, mix
 
 
 class Cue(Enum):
@@ -68,19 +68,30 @@ CUES = {
 }
 
 
-def token_styles(theme: Theme) -> dict[CellKind, TokenStyle]:
-    """The style of every kind of token in a theme."""
-    text, muted = QColor(theme.text), QColor(theme.muted)
-    looks: dict[CellKind, tuple[str | None, str, QColor]] = {
+_DIMMED_TINT = 0.5
+_DIMMED_TEXT = 0.35
+
+
+def token_styles(theme: Theme, *, dimmed: bool = False) -> dict[CellKind, TokenStyle]:
+    """The style of every kind of token in a theme; `dimmed` for the thinking before an answer.
+
+    What is dimmed has paler grounds as well as paler text, so that it stays readable.
+    """
+    text = mix(theme.text, theme.muted, _DIMMED_TEXT) if dimmed else theme.text
+
+    def tint(state: StateName) -> str:
+        return mix(theme.tint(state), theme.surface, _DIMMED_TINT) if dimmed else theme.tint(state)
+
+    looks: dict[CellKind, tuple[str | None, str, str]] = {
         CellKind.PLAIN: (None, theme.plain, text),
-        CellKind.MTP: (theme.tint("accepted_mtp"), theme.accepted_mtp, text),
-        CellKind.NGRAM: (theme.tint("accepted_ngram"), theme.accepted_ngram, text),
-        CellKind.CORRECTION: (theme.tint("correction"), theme.correction, text),
+        CellKind.MTP: (tint("accepted_mtp"), theme.accepted_mtp, text),
+        CellKind.NGRAM: (tint("accepted_ngram"), theme.accepted_ngram, text),
+        CellKind.CORRECTION: (tint("correction"), theme.correction, text),
         CellKind.BONUS: (None, theme.bonus, text),
-        CellKind.REFUSED: (theme.tint("refused"), theme.refused, text),
-        CellKind.UNUSED: (None, theme.refused, muted),
+        CellKind.REFUSED: (tint("refused"), theme.refused, text),
+        CellKind.UNUSED: (None, theme.refused, theme.muted),
     }
     return {
-        kind: TokenStyle(QColor(tint) if tint else None, QColor(mark), ink, CUES[kind])
-        for kind, (tint, mark, ink) in looks.items()
+        kind: TokenStyle(QColor(ground) if ground else None, QColor(mark), QColor(ink), CUES[kind])
+        for kind, (ground, mark, ink) in looks.items()
     }

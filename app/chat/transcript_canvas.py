@@ -8,7 +8,8 @@ from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
-from app.chat.document import Document, Geometry, Place
+from app.chat.blocks import Geometry, Place
+from app.chat.document import Document
 from app.chat.selection import Selection
 from app.chat.token_fonts import COLUMN_CHARACTERS, TokenFonts
 from app.chat.transcript_model import TranscriptModel

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
+from app.chat.blocks import Block, Place, Style
 from app.chat.cells import CellKind, Entry, Reply
-from app.chat.document import Block, Document, Place, Span, Style
+from app.chat.document import Document, Span
 from app.chat.selection import Selection
 from app.chat.token_fonts import TokenFonts
 from app.chat.token_layout import NEWLINE, TokenLayout
@@ -57,6 +58,7 @@ class TranscriptPainter:
         """Use another palette from now on."""
         self.theme = theme
         self.styles = token_styles(theme)
+        self.dimmed = token_styles(theme, dimmed=True)
         self._error, self._muted = QColor(theme.error), QColor(theme.muted)
         self._selected = QColor(theme.accent)
         self._selected.setAlpha(70)
@@ -73,7 +75,8 @@ class TranscriptPainter:
         last = self.document.row_at(index, clip.bottom() + OVERHANG)
         rows = [self._row(index, block, block.layout, number) for number in range(first, last + 1)]
         self.pieces_painted += sum(len(row.pieces) for row in rows)
-        batch = MarkBatch(self.styles)
+        styles = self.dimmed if block.style is Style.THINKING else self.styles
+        batch = MarkBatch(styles)
         entry = self.document.entries[block.entry]
         if isinstance(entry, Reply):
             self._paint_grounds(painter, rows, entry, batch)
@@ -178,9 +181,9 @@ class TranscriptPainter:
     def _ink(self, block: Block, kind: CellKind) -> QColor:
         if block.style is Style.ERROR:
             return self._error
-        if block.style in (Style.NOTE, Style.THINKING):
+        if block.style is Style.NOTE:
             return self._muted
-        return self.styles[kind].text
+        return (self.dimmed if block.style is Style.THINKING else self.styles)[kind].text
 
     def _paint_newline(self, painter: QPainter, entry: Entry, at: QPointF) -> None:
         if isinstance(entry, Reply):

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.chat.blocks import BLOCK_CELLS, Geometry, Style
 from app.chat.cells import Entry, Note, Reply, UserMessage
-from app.chat.document import BLOCK_CELLS, Document, Geometry, Style
+from app.chat.document import Document
 from engine import CommittedToken, Round
 from tests.app.chat import scripted_records as script
 from tests.app.chat.test_token_layout import measure

@@ -17,9 +17,16 @@ def test_every_state_has_words_and_a_shape_of_its_own() -> None:
 
 def test_text_can_be_read_on_every_ground_in_both_themes() -> None:
     for theme in (LIGHT, DARK):
-        for style in token_styles(theme).values():
+        for style in [*token_styles(theme).values(), *token_styles(theme, dimmed=True).values()]:
             ground = style.tint.name() if style.tint else theme.surface
             assert contrast(style.text.name(), ground) >= 4.5
+
+
+def test_thinking_is_dimmer_than_the_answer() -> None:
+    for theme in (LIGHT, DARK):
+        plain, dimmed = token_styles(theme), token_styles(theme, dimmed=True)
+        for kind in (CellKind.PLAIN, CellKind.BONUS):
+            assert contrast(dimmed[kind].text.name(), theme.surface) < contrast(plain[kind].text.name(), theme.surface)
 
 
 def test_it_wraps_instead_of_cutting(qtbot: QtBot) -> None:

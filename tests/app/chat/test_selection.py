@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from app.chat.blocks import Place
 from app.chat.cells import Entry, Note, Reply, UserMessage
-from app.chat.document import Place
 from app.chat.selection import Selection, word_at
 from tests.app.chat import scripted_records as script
 from tests.app.chat.test_cells import FULL, REFUSED, draft, one_round, reply_of, said

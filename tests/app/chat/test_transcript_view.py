@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QRect, Qt
-from PySide6.QtGui import QAccessibleAnnouncementEvent, QColor, QGuiApplication, QImage
+from PySide6.QtGui import QAccessibleAnnouncementEvent, QGuiApplication, QImage
 from PySide6.QtWidgets import QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from app.chat.cells import Cell, CellKind
+from app.chat.token_style import token_styles
 from app.chat.transcript_canvas import SLICE_CELLS
 from app.chat.transcript_model import TranscriptModel
 from app.chat.transcript_view import TranscriptView
 from app.theme import DARK, LIGHT, Theme
 from engine import Round
 from tests.app.chat import scripted_records as script
+from tests.app.chat.conftest import Show, settle
 
 At = tuple[int, int]
 
@@ -32,39 +31,22 @@ def model() -> TranscriptModel:
     return model
 
 
-@pytest.fixture
-def show(qtbot: QtBot) -> Callable[..., TranscriptView]:
-    def make(model: TranscriptModel, theme: Theme = LIGHT, size: tuple[int, int] = (800, 600)) -> TranscriptView:
-        view = TranscriptView(model, theme)
-        qtbot.addWidget(view)
-        view.resize(*size)
-        view.show()
-        qtbot.waitExposed(view)
-        settle(qtbot, view)
-        return view
-
-    return make
-
-
-Show = Callable[..., TranscriptView]
-
-
-def settle(qtbot: QtBot, view: TranscriptView) -> None:
-    qtbot.waitUntil(lambda: view.document.waiting == 0, timeout=20_000)
-    QGuiApplication.processEvents()
-
-
 def rounds_only(text: str, **more: object) -> list[Round]:
     return list(script.rounds(text, **more))  # type: ignore[arg-type]
 
 
-def first_of(view: TranscriptView, kind: CellKind, *, minimum: int = 3) -> At:
+def first_of(view: TranscriptView, kind: CellKind, *, minimum: int = 3, thinking: bool = False) -> At:
     """A visible cell of a kind, with some letters."""
     reply = view.model.replies[0]
     for cell in range(len(reply)):
         rect = view.rect_of(1, cell)
         inside = view.viewport().rect().contains(rect) and not rect.isEmpty()
-        if reply.kind(cell) is kind and len(reply.texts[cell].strip()) >= minimum and inside:
+        if (
+            reply.thinking(cell) is thinking
+            and reply.kind(cell) is kind
+            and len(reply.texts[cell].strip()) >= minimum
+            and inside
+        ):
             return 1, cell
     raise AssertionError(f"no visible {kind.name}")
 
@@ -99,6 +81,16 @@ def test_each_state_has_its_tint_and_its_mark(
     seen = colours(picture(view), view.rect_of(*first_of(view, kind)))
     assert theme.tint(tint) in seen  # type: ignore[arg-type]
     assert getattr(theme, mark) in seen
+
+
+def test_thinking_has_paler_grounds_and_the_same_marks(show: Show, model: TranscriptModel) -> None:
+    view = show(model, LIGHT, (800, 1500))
+    seen = colours(picture(view), view.rect_of(*first_of(view, CellKind.MTP, thinking=True)))
+    pale = token_styles(LIGHT, dimmed=True)[CellKind.MTP].tint
+    assert pale is not None
+    assert pale.name() in seen
+    assert LIGHT.tint("accepted_mtp") not in seen
+    assert LIGHT.accepted_mtp in seen
 
 
 def test_the_second_cues_differ_in_shape(show: Show, model: TranscriptModel) -> None:
@@ -436,66 +428,3 @@ def test_the_end_of_a_reply_is_announced_once(show: Show, monkeypatch: pytest.Mo
     model.end_reply()
     assert view.model is model
     assert said == [f"Reply finished: {model.replies[0].tokens} tokens."]
-
-
-# Text of all kinds
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "\n\n\n",
-        "\t\tx",
-        "مرحبا بالعالم and then שלום",
-        "日本語のとても長い文章です。" * 30,
-        "👩‍👩‍👧 🇩🇪 é",
-        "x" * 5000,
-        "\x00\x07",
-    ],
-    ids=["empty", "newlines", "tabs", "bidi", "cjk", "emoji", "long", "control"],
-)
-def test_any_text_is_laid_out_painted_hovered_and_selected(show: Show, text: str) -> None:
-    model = TranscriptModel()
-    model.add_user(text)
-    model.begin_reply()
-    model.add_records([Round(0, 0, "answer", (), (script.plain_token(text), script.plain_token(" end")), 0.0, 0.1)])
-    view = show(model, LIGHT, (400, 400))
-    view.viewport().repaint()
-    for y in range(0, 400, 9):
-        for x in range(0, 400, 31):
-            view.cell_at(QPointF(x, y))
-            view.place_at(QPointF(x, y))
-    view.select_all()
-    assert view.selected_text().endswith(text + " end")
-    assert QColor(LIGHT.surface) == picture(view).pixelColor(1, 399)
-
-
-def test_the_tokens_of_a_row_of_both_directions_do_not_overlap(show: Show) -> None:
-    model = TranscriptModel()
-    model.begin_reply()
-    words = ["He", " said", " مرحبا", " بالعالم", "،", " then", " 12", " שלום", "!", " 👩🏽", "\u200d🚀"]
-    model.add_records([Round(i, i, "answer", (), (script.plain_token(w),), 0.0, 0.1) for i, w in enumerate(words)])
-    view = show(model)
-    spans = sorted(span for span in view.document.spans(0, 0) if span[1] > span[0])
-    for (_, right), (left, _) in pairwise(spans):
-        assert right - 1 <= left <= right + 8, "no overlap, and no gap wider than a space"
-
-
-def test_a_newline_sign_is_not_drawn_twice_in_a_shaped_row(show: Show) -> None:
-    model = TranscriptModel()
-    model.begin_reply()
-    model.add_records([Round(0, 0, "answer", (), (script.plain_token("é\n"),), 0.0, 0.1)])
-    view = show(model)
-    assert view._fonts.shaped_row(["é", "\n"], [False, False]).text() == "é "
-
-
-def test_right_to_left_words_stand_right_to_left(show: Show) -> None:
-    model = TranscriptModel()
-    model.begin_reply()
-    words = ["שלום", " עולם", " טוב"]
-    model.add_records([Round(i, i, "answer", (), (script.plain_token(w),), 0.0, 0.1) for i, w in enumerate(words)])
-    view = show(model)
-    lefts = [view.rect_of(0, cell).left() for cell in range(3)]
-    assert lefts == sorted(lefts, reverse=True)
-    assert len(set(lefts)) == 3
