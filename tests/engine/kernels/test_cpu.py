@@ -115,6 +115,13 @@ def test_respects_affinity() -> None:
         os.sched_setaffinity(0, allowed)
 
 
+@pytest.mark.parametrize(("limit", "cores"), [(None, 4), (8.0, 4), (2.0, 2), (1.5, 1), (0.5, 1)])
+def test_respects_the_limit_of_a_container(monkeypatch: pytest.MonkeyPatch, limit: float | None, cores: int) -> None:
+    monkeypatch.setattr(cpu, "_cores_in_affinity", lambda: 4)
+    monkeypatch.setattr(cpu, "container_cpus", lambda: limit)
+    assert cpu.physical_cores() == cores
+
+
 def _group(tmp_path: Path, membership: str, files: dict[str, str]) -> float | None:
     root = tmp_path / "cgroup"
     for name, text in files.items():
