@@ -114,7 +114,6 @@ class Ring:
         finally:
             block.holders -= 1
         if request.error is not None:
-            self._free(unit)
             raise request.error
         return block
 

@@ -114,6 +114,16 @@ def test_one_pass_reads_no_expert_twice_even_in_two_slots(make: type[Setup]) -> 
     assert [s.reads_of("layers.0", e) for e in range(COUNT)] == [1] * COUNT
 
 
+def test_what_a_pass_still_needs_is_not_evicted_for_what_it_needs_later(make: type[Setup]) -> None:
+    s = make(4)
+    view = ExpertView(s.cache, s.reader, "layers.0", range(COUNT), None)
+    for expert in view:
+        s.settle()
+        assert view[expert]
+    view.close()
+    assert [s.reads_of("layers.0", e) for e in range(COUNT)] == [1] * COUNT
+
+
 def test_what_is_used_most_stays(make: type[Setup]) -> None:
     s = make(3)
     for rare in (3, 4, 5, 6, 7, 8):
@@ -146,10 +156,13 @@ def test_what_a_cancelled_pass_wanted_is_given_up(make: type[Setup], files: Faul
 def test_a_failed_read_is_tried_again(make: type[Setup], files: FaultyFiles, path: Path) -> None:
     s = make(4)
     files.errors[path.name] = 5
-    with pytest.raises(ReadError, match=path.name):
-        s.use("layers.0", [1, 2])
+    for _ in range(5):  # a failed read must not cost a slot
+        with pytest.raises(ReadError, match=path.name):
+            s.use("layers.0", [1, 2])
+        s.settle()
     files.errors.clear()
-    s.use("layers.0", [1, 2])
+    s.use("layers.0", [1, 2, 3, 4])
+    assert len(s.cache._entries) + len(s.cache._free) == 4
 
 
 def test_more_experts_in_use_than_slots_is_said(make: type[Setup]) -> None:

@@ -130,10 +130,12 @@ def test_the_mtp_layer_has_names_like_any_layer(dense: Checkpoint) -> None:
     assert not any(name.startswith(("mtp", "layers")) for name in names)
 
 
-@pytest.mark.parametrize("plain_too", [True, False])
-def test_o15_the_stored_quantised_form_wins(plain_too: bool) -> None:
+@pytest.mark.parametrize("plain_at", [0, 1, None])
+def test_o15_the_stored_quantised_form_wins(plain_at: int | None) -> None:
     stored = replace(spec("x", (8, 32), "Q8_0"), name="layers.0.mlp.up_proj.weight.q8")
-    specs = [LAYER, stored, *([spec("layers.0.mlp.up_proj.weight", (8, 32))] if plain_too else [])]
+    specs = [LAYER, stored]
+    if plain_at is not None:
+        specs.insert(2 * plain_at, spec("layers.0.mlp.up_proj.weight", (8, 32)))
     units = by_name(build_units(model(specs)))
     found = {t.name: t.format for t in units["layers.0"].tensors}
     assert found["mlp.up_proj.weight"] == "Q8_0"
