@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from engine.errors import CheckpointError
 from engine.files.config import ModelConfig
 from engine.files.conventions import Conventions
@@ -58,6 +61,11 @@ class Checkpoint:
     def experts(self, unit: str) -> ExpertLayout:
         """Where the routed experts of `layers.N` or `mtp.layers.0` are."""
         return expert_layout(self.tensors, f"{unit}.mlp.experts", self.config.experts)
+
+    @property
+    def draft_ids(self) -> npt.NDArray[np.int64] | None:
+        """As `Sidecar.draft_ids`: the ids 0, 1, 2 … if the MTP layer has a head of its own, else None."""
+        return np.arange(self.config.vocabulary) if self.has("mtp.lm_head.weight") else None
 
     @property
     def parameters(self) -> int:

@@ -12,8 +12,9 @@ import numpy.typing as npt
 from engine.errors import CheckpointError
 from engine.files.bounded import FileReader
 
-HEADER_LIMIT = 256 << 20
-"""Bytes: ten times the metadata of a vocabulary of 248,320 with its merges."""
+HEADER_LIMIT = 128 << 20
+"""Bytes: eight times the metadata of a vocabulary of 248,320 with its merges."""
+STRINGS_LIMIT = 1 << 22
 CHUNK = 1 << 20
 KEY_LIMIT = 1 << 16
 
@@ -36,13 +37,14 @@ _SCALARS = {
 class Strings(Sequence[str]):
     """A long array of strings, kept as the file's bytes and decoded where it is looked at."""
 
-    def __init__(self, data: bytes, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> None:
+    def __init__(self, data: bytes, ends: npt.NDArray[np.int64]) -> None:
+        """`data` as in the file: before each string 8 bytes with its length; `ends` [n] says where each ends."""
         self._data = data
-        self._starts = starts
+        self._starts = np.concatenate([[0], ends[:-1]]) + 8
         self._ends = ends
 
     def __len__(self) -> int:
-        return len(self._starts)
+        return len(self._ends)
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -69,9 +71,8 @@ class Cursor:
         self.position = 0
         self._buffer = bytearray()
 
-    def _need(self, count: int) -> None:
-        """Have `count` bytes from the position on in the buffer."""
-        end = self.position + count
+    def _have(self, end: int) -> None:
+        """Read on until the buffer holds the file's first `end` bytes."""
         if end <= len(self._buffer):
             return
         name = self.file.path.name
@@ -85,7 +86,7 @@ class Cursor:
         self._buffer += self.file.read(len(self._buffer), more)
 
     def take(self, count: int) -> bytes:
-        self._need(count)
+        self._have(self.position + count)
         data = bytes(self._buffer[self.position : self.position + count])
         self.position += count
         return data
@@ -122,7 +123,7 @@ class Cursor:
         smallest = 8 if kind == _STRING else np.dtype(_SCALARS[kind]).itemsize if kind in _SCALARS else 0
         if not smallest:
             raise self._damaged(f"an array of type {kind} at byte {begin:,}")
-        if count * smallest > self.file.size - self.position:
+        if count * smallest > self.file.size - self.position or (kind == _STRING and count > STRINGS_LIMIT):
             raise self._damaged(f"an array of {count:,} values at byte {begin:,}")
         if kind == _STRING:
             return self._strings(count)
@@ -134,24 +135,17 @@ class Cursor:
         return np.frombuffer(self.take(count * dtype.itemsize), dtype)
 
     def _strings(self, count: int) -> Strings:
-        begin, position = self.position, self.position
-        ends = np.empty(count, np.int64)
-        starts = np.empty(count, np.int64)
-        unpack = struct.Struct("<Q").unpack_from
-        for index in range(count):
-            self.position = position
-            self._need(8)
-            (length,) = unpack(self._buffer, position)
-            position += 8
-            starts[index] = position - begin
-            position += length
-            ends[index] = position - begin
-            if position > len(self._buffer):
-                self.position = position - length
-                self._need(length)
+        """Finds where each string ends; half a million of them are usual, so the loop does nothing else."""
+        begin = end = self.position
+        ends = []
+        lengths = struct.Struct("<Q").unpack_from
+        for _ in range(count):
+            if end + 8 > len(self._buffer):
+                self._have(end + 8)
+            end += 8 + lengths(self._buffer, end)[0]
+            ends.append(end - begin)
         self.position = begin
-        data = self.take(position - begin)
-        return Strings(data, starts, ends)
+        return Strings(self.take(end - begin), np.array(ends, np.int64))
 
     def _damaged(self, what: str) -> CheckpointError:
         return CheckpointError(f"{self.file.path.name} is damaged: its header has {what}; get the file again.")

@@ -90,6 +90,9 @@ class TestMtpBlock:
         checkpoint = open_checkpoint(write_gguf(tmp_path / "x.gguf", metadata(), trunk() | mtp() | own))
         assert checkpoint.has("mtp.lm_head.weight")
         assert checkpoint.has("mtp.embed_tokens.weight")
+        assert checkpoint.draft_ids is not None
+        assert checkpoint.draft_ids.tolist() == list(range(build.VOCABULARY))
+        assert open_checkpoint(dense(tmp_path / "y.gguf")).draft_ids is None
 
     def test_each_missing_tensor_is_an_error(self, tmp_path: Path) -> None:
         for missing in set(mtp()) - {"blk.4.nextn.eh_proj.weight", "blk.4.nextn.shared_head_norm.weight"}:

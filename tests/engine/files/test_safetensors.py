@@ -117,7 +117,7 @@ def test_faults_of_single_tensors_leave_the_others_readable(tmp_path: Path) -> N
     path.write_bytes(safetensors_bytes({"bad": ONE["a"] | {"shape": [5]}, "good": ONE["a"]}, b"\0" * 8))
     findings = Findings()
     assert list(read_safetensors(path, findings).tensors) == ["good"]
-    assert len(findings.errors) == 1
+    assert len(findings.sentences) == 1
 
 
 def test_an_unknown_dtype_is_kept_apart_from_known_layouts(tmp_path: Path) -> None:
