@@ -52,6 +52,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     """The model, and how it is loaded."""
     parser.add_argument("model", metavar="MODEL", help="folder, .safetensors or .gguf file, or demo")
     parser.add_argument("--sidecar", metavar="FILE", help="MTP layer from another file (demo: the demo's own sidecar)")
+    parser.add_argument("--mmproj", metavar="FILE", help="vision tower from another file, for GGUF models")
     parser.add_argument("--threads", type=int, metavar="N", help="compute threads (default: physical cores)")
     parser.add_argument("--context", type=int, metavar="N", help="most positions (default: the model's own limit)")
     parser.add_argument(
@@ -73,7 +74,14 @@ def open_model(arguments: argparse.Namespace, progress: Callable[[LoadProgress],
     configure_environment()  # before the kernels' first import
     from engine.loading import load_model
 
-    return load_model(path, sidecar=_sidecar(arguments.sidecar), options=options, progress=progress, cancel=cancel)
+    return load_model(
+        path,
+        sidecar=_sidecar(arguments.sidecar),
+        mmproj=arguments.mmproj,
+        options=options,
+        progress=progress,
+        cancel=cancel,
+    )
 
 
 def _sidecar(text: str | None) -> Path | None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.arguments import add_model, open_model
+from engine.cli.arguments import add_model, byte_size, open_model
 from engine.cli.console import Console, interruptible
 from engine.errors import OptionError
 
@@ -25,6 +28,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--repeats", type=int, default=5, metavar="N", help="measurements per figure (default: 5)")
     parser.add_argument(
         "--compile", action="store_true", help="also measure compiling with an empty kernel cache (minutes)"
+    )
+    parser.add_argument("--streaming", action="store_true", help="also decode with weights coming from disk")
+    parser.add_argument(
+        "--budget", type=byte_size, action="append", default=[], metavar="SIZE", help="for --streaming; may be repeated"
     )
     parser.set_defaults(run=run)
 
@@ -47,27 +54,42 @@ def run(arguments: argparse.Namespace) -> int:
             result = measure(model, arguments.repeats, cancel, console.say)
         finally:
             model.close()
-        result["compile_s"] = {"cold": None, "warm": round(kernels.seconds, 3)}
+        result["compile_s"] = kernels.figures()
         if arguments.compile:
             console.say("compiling with an empty kernel cache")
             result["compile_s"] = compile_times(arguments.model)
+        if arguments.streaming:
+            from engine.benchmark_streaming import measure_streaming
+
+            result |= measure_streaming(arguments.model, arguments.budget, arguments.threads, cancel, console.say)
     print(json.dumps(result) if arguments.json else "\n".join(_lines(result)))
     return 0
 
 
 class _KernelClock:
-    """Seconds between the first and the last word about kernels while loading."""
+    """How long kernels took while loading, and whether they came from the cache or had to be compiled."""
 
     def __init__(self) -> None:
-        self.seconds = 0.0
         self._start: float | None = None
+        self._seconds = 0.0
+        self._cached = 0
 
     def tick(self, record: LoadProgress) -> None:
-        import time
+        """Hear of the progress of loading."""
+        if record.stage != "kernels":
+            return
+        if self._start is None:
+            self._start, self._cached = time.perf_counter(), _cached_kernels()
+        self._seconds = time.perf_counter() - self._start
 
-        if record.stage == "kernels":
-            self._start = self._start or time.perf_counter()
-            self.seconds = time.perf_counter() - self._start
+    def figures(self) -> dict[str, float | None]:
+        """Seconds by the state that the cache was in."""
+        seconds = round(self._seconds, 3)
+        return {"cold": seconds, "warm": None} if _cached_kernels() > self._cached else {"cold": None, "warm": seconds}
+
+
+def _cached_kernels() -> int:
+    return sum(1 for _ in Path(os.environ["NUMBA_CACHE_DIR"]).rglob("*.nbc"))
 
 
 def _lines(result: dict[str, Any]) -> list[str]:
@@ -82,4 +104,18 @@ def _lines(result: dict[str, Any]) -> list[str]:
         f"draft step           {'no MTP layer' if drafting is None else f'{drafting:>10.2f} ms'}",
         f"weights read         {result['read_gb_s']:>10.2f} GB/s, {share}",
         f"threads              {result['threads']:>10}",
+        *_streaming_lines(result),
+    ]
+
+
+def _streaming_lines(result: dict[str, Any]) -> list[str]:
+    if "streaming" not in result:
+        return []
+    return [
+        f"disk                 {result['raw_read_gb_s']:>10.2f} GB/s",
+        *(
+            f"budget {run['budget'] / (1 << 20):>8.0f} MiB  {run['tok_s']:>10.1f} tokens/s, "
+            f"{run['achieved_gb_s']:.2f} GB/s, {100 * run['overlap']:.0f} % of the time without waiting"
+            for run in result["streaming"]
+        ),
     ]

@@ -118,6 +118,24 @@ def test_bench(run: Run, tiny: Path) -> None:
     assert "verify 15 rows" in run("bench", tiny, "--repeats", "1").out
 
 
+def test_bench_streaming(run: Run, tiny: Path) -> None:
+    figures = json.loads(run("bench", tiny, "--repeats", "1", "--streaming", "--json").out.splitlines()[-1])
+    assert figures["raw_read_gb_s"] > 0
+    budgets = [entry["budget"] for entry in figures["streaming"]]
+    assert budgets == sorted(budgets)
+    assert len(budgets) == 3
+    for entry in figures["streaming"]:
+        assert entry["tok_s"] > 0
+        assert entry["achieved_gb_s"] > 0, "something must have been read"
+        assert 0 <= entry["overlap"] <= 1
+
+
+def test_bench_refuses_an_impossible_budget(run: Run, tiny: Path) -> None:
+    result = run("bench", tiny, "--repeats", "1", "--streaming", "--budget", "1000")
+    assert result.code == 2
+    assert "too small" in result.err
+
+
 # -- trace -------------------------------------------------------------------------------------------------------------
 
 DRAFTS = (
