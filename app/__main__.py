@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def load_model(*arguments: Any, **options: Any) -> Any:
-    """`engine.load_model`, imported when it is called: the compiler comes with it, and the engine's thread waits for it."""
+    """`engine.load_model`, imported when called: only the engine's thread waits for the compiler that comes with it."""
     import engine
 
     return engine.load_model(*arguments, **options)

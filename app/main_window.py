@@ -236,6 +236,7 @@ class MainWindow(QMainWindow):
     def _on_reply_began(self) -> None:
         self.transcript.begin_reply()
         self._tally = Tally()
+        self._keep_unsent()  # a message that waited has been sent
 
     @Slot(object)
     def _on_records(self, records: tuple[Record, ...]) -> None:
@@ -333,7 +334,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _keep_unsent(self) -> None:
-        self.memory.change(unsent=self.controller.queued or self.composer.text)
+        self.memory.change(unsent="\n".join(filter(None, (self.controller.queued, self.composer.text))))
 
     # Files dropped on the window
 

@@ -17,6 +17,7 @@ from app.drive import Drive, Errand
 from app.icons import program_icon
 from app.main_window import MainWindow
 from app.settings import SettingsFile
+from app.signals import SignalWatch
 from app.style import Stylist
 from app.theme import ThemeMode
 from app.worker import EngineHandle, LoadModel
@@ -47,6 +48,8 @@ def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> in
     stylist = Stylist(app, request.theme or file.load().theme)
     window = MainWindow(EngineHandle(load_model), file, stylist, demo)
     crash = CrashReporter(window)
+    window.engine.fault.connect(crash.report)
+    signals = SignalWatch(window.close, window)
     drive = Drive(window, request.errand or Errand())
     window.closed.connect(app.quit)
     if request.size:
@@ -57,6 +60,7 @@ def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> in
         QTimer.singleShot(0, window, lambda: window.load(first, request.sidecar))
     app.exec()
     crash.release()
+    signals.release()
     if window.engine.running:
         # A read that hangs in the system cannot be called off, and Qt must not tear down a running thread.
         sys.stdout.flush()

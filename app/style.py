@@ -11,7 +11,7 @@ from PySide6.QtCore import QDir, QObject, QTemporaryDir, Signal, Slot
 from PySide6.QtWidgets import QApplication
 
 from app.icons import inked
-from app.theme import Theme, ThemeMode, current_theme, mix, palette_of, set_mode
+from app.theme import LIGHT, Theme, ThemeMode, current_theme, mix, palette_of, set_mode
 
 SMALLEST_BODY = 10.0
 """Points. The system's size is kept where it is larger."""
@@ -32,7 +32,7 @@ class Stylist(QObject):
         app.setFont(font)
         self._body = font.pointSizeF()
         self.mode: ThemeMode = mode
-        self.theme = current_theme(app)
+        self.theme = LIGHT
         self.set_mode(mode)
         app.styleHints().colorSchemeChanged.connect(self._follow)
 
@@ -49,8 +49,9 @@ class Stylist(QObject):
 
     def _put_on(self, theme: Theme) -> None:
         self.theme = theme
-        self._app.setPalette(palette_of(theme))
-        self._app.setStyleSheet(self._sheet(theme))
+        if (sheet := self._sheet(theme)) != self._app.styleSheet():
+            self._app.setPalette(palette_of(theme))
+            self._app.setStyleSheet(sheet)
         self.changed.emit(theme)
 
     def _sheet(self, theme: Theme) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -65,7 +66,7 @@ def make_window(
         window.hide()
         window.deleteLater()
     stylist.set_mode("light")
-    qapp.sendPostedEvents(None, 0)
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
     qapp.processEvents()
 
 

@@ -202,6 +202,28 @@ def test_the_theme_changes_live_and_everywhere(qtbot: QtBot, loaded: MainWindow)
     assert loaded.memory.settings.theme == "light"
 
 
+def test_the_colours_of_the_system_are_followed_live(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
+    window.set_theme_mode("system")
+    monkeypatch.setattr("app.style.current_theme", lambda _app: DARK)
+    QApplication.styleHints().colorSchemeChanged.emit(Qt.ColorScheme.Dark)
+    assert window.grab().toImage().pixelColor(5, window.height() - 5).name() == DARK.background
+    assert window.actions_by_name["theme_system"].isChecked()
+
+
+def test_the_focus_goes_from_top_to_bottom(qtbot: QtBot, loaded: MainWindow) -> None:
+    ask(qtbot, loaded)
+    order, widget = [], loaded.model_bar.button
+    while len(order) < 200:
+        if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.isVisible():
+            order.append(widget)
+        widget = widget.nextInFocusChain()
+        if widget is loaded.model_bar.button:
+            break
+    places = [order.index(w) for w in (loaded.model_bar.button, loaded.view, loaded.refused, loaded.composer.edit)]
+    assert places == sorted(places)
+    assert order[order.index(loaded.composer.edit) + 1] is loaded.composer.button
+
+
 def test_every_action_with_keys_is_on_the_sheet_and_no_two_share_keys(qtbot: QtBot, window: MainWindow) -> None:
     keys = [spec.keys for spec in ACTIONS if spec.keys]
     assert len(keys) == len(set(keys))

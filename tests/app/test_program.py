@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +42,25 @@ def test_a_prompt_is_answered_and_pictured(tmp_path: Path, script: Script, qapp:
     blue = DARK.tint("accepted_mtp")
     colours = [image.pixelColor(x, y).name() for x in range(0, 780, 2) for y in range(0, 600, 2)]
     assert colours.count(blue) > 20, "accepted drafts are coloured"
+
+
+def test_a_polite_end_of_the_session_closes_the_window(tmp_path: Path, script: Script, qapp: QApplication) -> None:
+    script.hold_after = 1
+    killer = threading.Thread(target=lambda: (script.started.wait(20), os.kill(os.getpid(), signal.SIGTERM)))
+    before = signal.getsignal(signal.SIGTERM)
+    killer.start()
+    assert go(tmp_path, script, Errand("hello", None, False)) == 0
+    killer.join(5)
+    assert script.calls[-1] == "close demo"
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_fault_in_the_engines_thread_is_reported(
+    tmp_path: Path, script: Script, qapp: QApplication, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script.raise_after = 1
+    assert go(tmp_path, script, Errand("hello", None, True)) == 1
+    assert "ZeroDivisionError: a fault that nobody foresaw" in capfd.readouterr().err
 
 
 def test_without_a_prompt_the_loaded_window_is_pictured(tmp_path: Path, script: Script, qapp: QApplication) -> None:
