@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from engine.errors import CheckpointError
+from engine.files.safetensors import SafetensorsFile
 from engine.files.tensor_spec import TensorSpec
 
 
@@ -32,14 +33,26 @@ GGUF = Conventions(norm_offset=0.0, decay="negative_rate", v_heads="tiled", conv
 """What the conversion to GGUF makes of a published checkpoint."""
 
 
-def safetensors_conventions(
-    tensors: Iterable[TensorSpec], kernel: int, metadata: Iterable[Mapping[str, str]] = ()
-) -> Conventions:
-    """The conventions of one safetensors export, from the shape of its convolutions.
+def export_conventions(
+    files: Sequence[SafetensorsFile], tensors: Mapping[str, TensorSpec], kernel: int
+) -> tuple[Conventions, Conventions]:
+    """(the trunk's, the MTP layer's) of some safetensors files and their `tensors` by canonical name.
 
-    An export without any (an MTP layer alone) is MLX's if its `__metadata__` says `format: mlx`. The values of the
-    norms are never looked at: means near zero occur on both sides.
+    An MTP layer in a file without layers of the trunk may come from another export, and is judged by that file alone.
     Raises CheckpointError if the convolutions contradict each other.
+    """
+    trunk = _conventions(tensors.values(), kernel, [file.metadata for file in files])
+    fc = tensors.get("mtp.fc.weight")
+    own = next((file for file in files if fc is not None and file.path is fc.file), None)
+    if own is None or any(spec.name.startswith("layers.") for spec in own.tensors.values()):
+        return trunk, trunk
+    return trunk, _conventions((), kernel, [own.metadata])
+
+
+def _conventions(tensors: Iterable[TensorSpec], kernel: int, metadata: Iterable[Mapping[str, str]]) -> Conventions:
+    """From the shape of the convolutions; without any, MLX's if `__metadata__` says `format: mlx`.
+
+    The values of norms are never looked at: means near zero occur on both sides.
     """
     axes: dict[Literal["C1K", "CK1", "CK"], TensorSpec] = {}
     for spec in tensors:

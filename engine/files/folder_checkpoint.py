@@ -12,7 +12,7 @@ from engine.files.bounded import read_json_object
 from engine.files.checkpoint import Checkpoint
 from engine.files.config import ModelConfig
 from engine.files.config_json import config_from_json, tie_flags
-from engine.files.conventions import Conventions, safetensors_conventions
+from engine.files.conventions import PUBLISHED, export_conventions
 from engine.files.expected import check_model
 from engine.files.findings import Findings, listed
 from engine.files.folder import INDEX, SHARD, Gathered, folder_files, gather
@@ -72,7 +72,11 @@ def _assemble(
     if config.tied:
         tensors.pop("lm_head.weight", None)
     config = replace(config, mtp_layers=_mtp_layers(config, tensors, notes))
-    conventions, mtp_conventions = _conventions(gathered, config, findings)
+    conventions, mtp_conventions = PUBLISHED, PUBLISHED
+    try:
+        conventions, mtp_conventions = export_conventions(gathered.files, tensors, config.conv_kernel)
+    except CheckpointError as error:
+        findings.add(error)
     if gathered.complete and not _refuse_quantised(tensors, path.name, findings):
         check_model(config, tensors, findings, path.name)
     tokenizer = folder_tokenizer(folder, findings)
@@ -102,24 +106,10 @@ def _tied(root: Mapping[str, Any], config: ModelConfig, has_head: bool, notes: l
 
 
 def _mtp_layers(config: ModelConfig, tensors: dict[str, TensorSpec], notes: list[str]) -> int:
-    if "mtp.fc.weight" in tensors:
+    if any(name.startswith("mtp.") for name in tensors):
         return 1
     notes.append(ANNOUNCED_MTP + NO_MTP if config.mtp_layers else NO_MTP)
     return 0
-
-
-def _conventions(gathered: Gathered, config: ModelConfig, findings: Findings) -> tuple[Conventions, Conventions]:
-    """(trunk's, MTP layer's). An MTP layer in a file of its own may come from another export."""
-    try:
-        conventions = safetensors_conventions(gathered.tensors.values(), config.conv_kernel)
-    except CheckpointError as error:
-        findings.add(error)
-        return Conventions(), Conventions()
-    fc = gathered.tensors.get("mtp.fc.weight")
-    own = next((file for file in gathered.files if fc is not None and file.path is fc.file), None)
-    if own is None or not all(spec.name.startswith("mtp.") for spec in own.tensors.values()):
-        return conventions, conventions
-    return conventions, safetensors_conventions((), config.conv_kernel, [own.metadata])
 
 
 def _refuse_quantised(tensors: Mapping[str, TensorSpec], of: str, findings: Findings) -> bool:

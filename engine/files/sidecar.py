@@ -11,7 +11,7 @@ import numpy as np
 from engine.errors import CheckpointError, SidecarError
 from engine.files.checkpoint import is_gguf
 from engine.files.config import ModelConfig
-from engine.files.conventions import GGUF, Conventions, safetensors_conventions
+from engine.files.conventions import GGUF, Conventions, export_conventions
 from engine.files.draft_ids import IntArray, read_draft_ids
 from engine.files.expected import MTP_HEAD, check_tensors, expected_mtp
 from engine.files.experts import ExpertLayout, expert_layout
@@ -101,11 +101,8 @@ def _gather(
     gathered = gather(paths, table, findings)
     tensors = _mtp_only(gathered.tensors)
     used = {spec.file for spec in tensors.values()}
-    files = [file for file in gathered.files if file.path in used]
-    conventions = safetensors_conventions(
-        gathered.tensors.values(), config.conv_kernel, [file.metadata for file in files]
-    )
-    return tensors, conventions, tuple(file.path for file in files)
+    _, conventions = export_conventions(gathered.files, gathered.tensors, config.conv_kernel)
+    return tensors, conventions, tuple(file.path for file in gathered.files if file.path in used)
 
 
 def _mtp_only(tensors: Mapping[str, TensorSpec]) -> dict[str, TensorSpec]:

@@ -59,6 +59,12 @@ class TestMtp:
             "The checkpoint has no MTP layer: a sidecar can provide one, otherwise only n-gram drafts are possible.",
         )
 
+    def test_without_its_first_matrix_it_is_incomplete(self, tmp_path: Path) -> None:
+        tensors = trunk() | mtp()
+        del tensors["mtp.fc.weight"]
+        with pytest.raises(CheckpointError, match=r"^Tensor mtp.fc.weight is missing from m\.$"):
+            open_checkpoint(write_folder(tmp_path / "m", config(), tensors))
+
     def test_present_but_not_announced(self, tmp_path: Path) -> None:
         folder = write_folder(tmp_path / "m", config(mtp_num_hidden_layers=None), trunk() | mtp())
         assert open_checkpoint(folder).config.mtp_layers == 1

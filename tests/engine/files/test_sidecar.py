@@ -88,8 +88,12 @@ def test_the_shipped_sidecar_of_the_demo() -> None:
     assert len(set(found.draft_ids.tolist())) == len(found.draft_ids)
 
 
-def test_mlx_exports_have_shifted_norms(tmp_path: Path) -> None:
-    assert open_sidecar(sidecar(tmp_path / "s.safetensors", metadata={"format": "mlx"}), CONFIG).conventions == MLX
+@pytest.mark.parametrize("prefix", ["mtp.", ""])
+@pytest.mark.parametrize("own_head", [False, True])
+def test_mlx_exports_have_shifted_norms(tmp_path: Path, prefix: str, own_head: bool) -> None:
+    tensors = mtp(prefix=prefix) | ({"lm_head.weight": ("BF16", (VOCABULARY, HIDDEN))} if own_head else {})
+    path = write_safetensors(tmp_path / "s.safetensors", tensors, metadata={"format": "mlx"})
+    assert open_sidecar(path, CONFIG).conventions == MLX
 
 
 class TestDoesNotFit:
@@ -202,6 +206,15 @@ class TestFromWholeCheckpoints:
                 tensors[name] = (dtype, (shape[0], shape[2], 1))
         path = write_safetensors(tmp_path / "s.safetensors", tensors)
         assert open_sidecar(path, CONFIG).conventions == MLX
+
+    def test_a_published_mtp_file_in_the_folder_of_an_mlx_export(self, tmp_path: Path) -> None:
+        tensors = trunk()
+        for name, (dtype, shape) in list(tensors.items()):
+            if name.endswith("conv1d.weight"):
+                tensors[name] = (dtype, (shape[0], shape[2], 1))
+        folder = write_folder(tmp_path / "m", config(), tensors)
+        write_safetensors(folder / "mtp.safetensors", mtp(), {"format": "pt"})
+        assert open_sidecar(folder, CONFIG).conventions == PUBLISHED
 
     def test_plain_mtp_layers_of_checkpoints_that_are_quantised_otherwise(self, tmp_path: Path) -> None:
         at = "model.layers.0.mlp.up_proj."
