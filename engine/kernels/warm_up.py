@@ -22,7 +22,6 @@ _EVERY_MODEL = (
     "team",
 )
 _WITH_EXPERTS = ("router",)
-_STEPS_PER_FORMAT = 3  # what matmul.warm_up yields for each: the product, its activations, embedding rows
 
 
 class Cancel(Protocol):
@@ -57,10 +56,10 @@ def warm_up(
     from engine.kernels.formats import FORMATS
 
     items, weights = kernels_for(experts), {name for name in formats if name in FORMATS}
-    total = len(items) + _STEPS_PER_FORMAT * len(weights)
+    total = len(items) + len(weights)
     for done, name in enumerate(_steps(context, items, weights, cancel), 1):
         if progress is not None:
-            progress(done, max(done, total), name)
+            progress(done, total, name)
 
 
 def _steps(context: ComputeContext, items: list[Compilable], weights: set[str], cancel: Cancel | None) -> Iterator[str]:
@@ -71,7 +70,8 @@ def _steps(context: ComputeContext, items: list[Compilable], weights: set[str], 
             cancel.check()
         item.compile()
         yield item.name
-    for name in matmul.warm_up(context, weights):
-        if cancel is not None:
-            cancel.check()
-        yield name
+    for name in sorted(weights):
+        for _ in matmul.warm_up(context, {name}):
+            if cancel is not None:
+                cancel.check()
+        yield f"products with {name}"
