@@ -1,0 +1,1 @@
+"""The weights: units, what stays in memory under a budget, and the reading of everything else from disk."""
