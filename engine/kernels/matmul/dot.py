@@ -18,9 +18,13 @@ class Dot:
     columns: int
     weight_bytes: int
     activation_bytes: int
-    streams: tuple[tuple[int, int], ...]
-    """(activation rows, weight rows) that one pass takes together, most activation rows first, ending with 1: several
-    weight rows hide the latency of the one chain of additions that a row has"""
+    chains: int
+    """how many chains of additions hide the latency of one: with few rows of activations, several rows of weights are
+    walked together to have so many"""
     emit: Callable[[Builder, list[Value], Value, list[Value], Value], list[Value]]
     """(builder, accumulators, address of the weights, addresses of each row's activations, address of the step's scale)
     → accumulators; the operations on one accumulator must not depend on how many there are"""
+
+    def rows_together(self, tokens: int) -> int:
+        """Weight rows that a pass over `tokens` rows of activations walks together."""
+        return max(1, self.chains // tokens)

@@ -6,6 +6,7 @@ from functools import cache
 
 from engine.kernels.formats import FORMATS
 from engine.kernels.matmul.blocks import COLUMNS
+from engine.kernels.matmul.decoder import Decoder
 from engine.kernels.matmul.decoders import SUPER_BLOCKS, decoder_of
 from engine.kernels.matmul.dot import Dot
 from engine.kernels.matmul.float_weights import FLOAT_DOTS, float_dot
@@ -21,7 +22,7 @@ from engine.kernels.matmul.operands import (
     super_operands,
 )
 from engine.kernels.matmul.small_blocks import SMALL_BLOCKS
-from engine.kernels.simd import Builder, Value, has
+from engine.kernels.simd import Builder, Value
 
 _WITH_FLOATS = " float"
 _PANELS = "panels "
@@ -45,9 +46,20 @@ def activations_of(kernel: str) -> str:
 def rows_for_panels(kernel: str) -> int:
     """From how many rows of activations on decoding weights into a panel costs less than decoding them in every pass
     over the activations; 0 when the kernel has no panels."""
-    if kernel in I_QUANTS and kernel != "IQ4_XS":
-        return 5  # looking entries up in a codebook is dear
-    return 16 if kernel in SMALL_BLOCKS or kernel in SUPER_BLOCKS else 0
+    if kernel in SMALL_BLOCKS or kernel in SUPER_BLOCKS:
+        looks_up = kernel in I_QUANTS and kernel != "IQ4_XS"
+        return 5 if looks_up else 16  # looking entries up in a codebook is dear
+    return 5 if has_float_panels(kernel) else 0
+
+
+def has_float_panels(kernel: str) -> bool:
+    """Whether what the kernel decodes is floats, which then are multiplied as F32 weights are."""
+    return kernel.endswith(_WITH_FLOATS) or kernel == "F8_E4M3"
+
+
+def decoder_of_kernel(kernel: str) -> Decoder:
+    """The decoder of the weights of a kernel."""
+    return decoder_of(kernel.removesuffix(_WITH_FLOATS))
 
 
 def panel_kernel_name(kind: Kind) -> str:
@@ -68,7 +80,7 @@ def dot_of(kernel: str) -> Dot:
     if kernel in FLOAT_DOTS:
         return FLOAT_DOTS[kernel]
     if kernel.endswith(_WITH_FLOATS):
-        return float_dot(decoder_of(kernel.removesuffix(_WITH_FLOATS)))
+        return float_dot(decoder_of_kernel(kernel))
     if kernel.startswith(_PANELS):
         return _panel_dot(kind_of_name(kernel.removeprefix(_PANELS)))
 
@@ -77,7 +89,7 @@ def dot_of(kernel: str) -> Dot:
     ) -> list[Value]:
         return multiply(b, read_operands(b, kernel, weights), accumulators, activations)
 
-    return Dot(COLUMNS, decoder_of(kernel).weight_bytes, RECORD_BYTES, ((4, 1), (3, 1), (2, 1), (1, 1)), emit)
+    return Dot(COLUMNS, decoder_of(kernel).weight_bytes, RECORD_BYTES, 1, emit)
 
 
 def _panel_dot(kind: Kind) -> Dot:
@@ -86,5 +98,4 @@ def _panel_dot(kind: Kind) -> Dot:
     ) -> list[Value]:
         return multiply(b, load_operands(b, kind, weights), accumulators, activations)
 
-    wide = ((8, 1),) if has("avx512f") else ()
-    return Dot(COLUMNS, kind.bytes, RECORD_BYTES, (*wide, (4, 1), (3, 1), (2, 1), (1, 1)), emit)
+    return Dot(COLUMNS, kind.bytes, RECORD_BYTES, 1, emit)

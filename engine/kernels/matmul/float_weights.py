@@ -16,7 +16,6 @@ from engine.kernels.simd import (
     filled,
     fma,
     half_to_float,
-    has,
     load,
     offset,
     reinterpret,
@@ -59,22 +58,25 @@ def load_bf16_pairs(b: Builder, address: Value) -> list[Value]:
 
 
 def load_f8_e4m3(b: Builder, address: Value) -> list[Value]:
-    """64 FP8 weights (1 sign, 4 exponent, 3 mantissa bits, no infinity) in their order, not yet scaled."""
+    """64 FP8 weights (1 sign, 4 exponent, 3 mantissa bits, no infinity) in their order, divided by 256.
+
+    The bits are those of a half-precision number but for the exponent's bias, 7 instead of 15.
+    """
     vectors = []
     for i in range(STEP // LANES):
-        bits = b.zext(load(b, offset(b, address, LANES * i), vector(I8, LANES)), vector(I32, LANES))
-        magnitude = b.and_(bits, filled(I32, LANES, 0x7F))
-        shifted = reinterpret(b, b.shl(magnitude, filled(I32, LANES, 20)), F32, LANES)
-        value = reinterpret(b, b.fmul(shifted, filled(F32, LANES, 2.0**120)), I32, LANES)  # moves the exponent's bias
-        nan = b.icmp_unsigned("==", magnitude, filled(I32, LANES, 0x7F))
-        value = b.select(nan, filled(I32, LANES, 0x7FC00000), value)
-        sign = b.shl(b.and_(bits, filled(I32, LANES, 0x80)), filled(I32, LANES, 24))
-        vectors.append(reinterpret(b, b.or_(value, sign), F32, LANES))
+        bits = b.zext(load(b, offset(b, address, LANES * i), vector(I8, LANES)), vector(I16, LANES))
+        magnitude = b.and_(bits, filled(I16, LANES, 0x7F))
+        sign = b.shl(b.and_(bits, filled(I16, LANES, 0x80)), filled(I16, LANES, 8))
+        is_nan = b.sext(b.icmp_unsigned("==", magnitude, filled(I16, LANES, 0x7F)), vector(I16, LANES))
+        nan = b.and_(is_nan, filled(I16, LANES, 0x7E00))
+        half = b.or_(b.or_(b.shl(magnitude, filled(I16, LANES, 7)), sign), nan)
+        vectors.append(half_to_float(b, half))
     return vectors
 
 
 def _scaled(b: Builder, values: list[Value], scale: Value) -> list[Value]:
-    factor = splat(b, load(b, scale, F32, 4), LANES)
+    """FP8 weights that were divided by 256, times their block's factor."""
+    factor = splat(b, b.fmul(load(b, scale, F32, 4), F32(256)), LANES)
     return [b.fmul(value, factor) for value in values]
 
 
@@ -109,9 +111,7 @@ def float_dot(decoder: Decoder) -> Dot:
                 totals[t] = fma(b, value, x, totals[t])
         return totals
 
-    wide = ((8, 1),) if has("avx512f") else ()
-    streams = (*wide, (4, 1), (2, 2), (1, 4))
-    return Dot(decoder.columns, decoder.weight_bytes, decoder.columns * 4, streams, emit)
+    return Dot(decoder.columns, decoder.weight_bytes, decoder.columns * 4, 4, emit)
 
 
 FLOAT_DOTS: dict[str, Dot] = {name: float_dot(decoder) for name, decoder in FLOAT_DECODERS.items()}

@@ -33,7 +33,9 @@ from engine.kernels.simd import (
     shuffle,
     splat,
     split,
+    store,
     table,
+    unknown_buffer,
     vector,
     zero,
 )
@@ -71,8 +73,12 @@ def _entries(b: Builder, name: str, indices: list[Value]) -> list[Value]:
 
 
 def _numbers(b: Builder, value: Value) -> list[Value]:
-    """The lanes of a vector as i64 scalars."""
-    return [b.zext(b.extract_element(value, I32(lane)), I64) for lane in range(value.type.count)]
+    """The lanes of a vector as i64 scalars, by way of memory: taking a register apart would cost more."""
+    width = value.type.element.width // 8
+    memory = unknown_buffer(b, width * value.type.count)
+    store(b, value, memory)
+    lanes = [load(b, offset(b, memory, width * lane), value.type.element) for lane in range(value.type.count)]
+    return [b.zext(lane, I64) for lane in lanes]
 
 
 def _with_signs(b: Builder, magnitudes: list[Value], signs: Value, bias: int) -> list[Value]:

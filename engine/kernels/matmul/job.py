@@ -44,3 +44,9 @@ JOB_FIELDS = 20
 def load_field(b: Builder, job: Value, field: Field) -> Value:
     """The value of `field` of the record at address `job`."""
     return load(b, offset(b, job, 8 * field), I64, 8)
+
+
+def scale_address(b: Builder, job: Value, row: Value, column: Value) -> Value:
+    """Address of the factor of the 128 × 128 block that a weight is in (F8_E4M3; elsewhere it is not read)."""
+    of_row = b.mul(b.lshr(row, I64(7)), load_field(b, job, Field.SCALE_STRIDE))
+    return b.add(b.add(load_field(b, job, Field.SCALE), of_row), b.mul(b.lshr(column, I64(7)), I64(4)))

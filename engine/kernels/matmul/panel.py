@@ -13,9 +13,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from engine.kernels.matmul.decoders import decoder_of
-from engine.kernels.matmul.dots import read_operands
-from engine.kernels.matmul.job import JOB_FIELDS, Field, load_field
+from engine.kernels.matmul.dots import decoder_of_kernel, has_float_panels, read_operands
+from engine.kernels.matmul.float_weights import STEP as FLOAT_STEP
+from engine.kernels.matmul.job import JOB_FIELDS, Field, load_field, scale_address
 from engine.kernels.matmul.operands import Kind, kind_of, store_operands
 from engine.kernels.simd import I64, Builder, Value, copy_bytes, offset, stack_buffer, store
 
@@ -33,9 +33,16 @@ def kind_of_kernel(kernel: str) -> Kind:
     return kind_of(read_operands(ir.IRBuilder(function.append_basic_block()), kernel, function.args[0]))
 
 
+def _step_bytes(kernel: str) -> int:
+    """Bytes of a decoded step."""
+    if has_float_panels(kernel):
+        return 4 * decoder_of_kernel(kernel).columns
+    return kind_of_kernel(kernel).bytes
+
+
 def panel_row_bytes(kernel: str, cols: int) -> int:
     """Bytes of a decoded row."""
-    return -(-cols // decoder_of(kernel).columns) * kind_of_kernel(kernel).bytes
+    return -(-cols // decoder_of_kernel(kernel).columns) * _step_bytes(kernel)
 
 
 def panel_rows(kernel: str, cols: int) -> int:
@@ -58,33 +65,39 @@ def fill_panel(_typing, _job, _first, _end, kernel):  # type: ignore[no-untyped-
 
 
 def _emit_record(b: Builder, kernel: str, job: Value, first: Value) -> None:
-    panel = load_field(b, job, Field.PANEL)
+    panel, steps = load_field(b, job, Field.PANEL), load_field(b, job, Field.STEPS)
     copy_bytes(b, panel, job, I64(8 * JOB_FIELDS))
-    row_bytes = b.mul(load_field(b, job, Field.STEPS), I64(kind_of_kernel(kernel).bytes))
-    out = b.add(load_field(b, job, Field.OUT), b.mul(first, I64(4)))
     fields = {
         Field.WEIGHTS: offset(b, panel, RECORD_SPACE),
-        Field.ROW_BYTES: row_bytes,
+        Field.ROW_BYTES: b.mul(steps, I64(_step_bytes(kernel))),
         Field.TAIL_BYTES: I64(0),
-        Field.OUT: out,
+        Field.OUT: b.add(load_field(b, job, Field.OUT), b.mul(first, I64(4))),
     }
+    if has_float_panels(kernel):
+        fields[Field.STEPS] = b.mul(steps, I64(decoder_of_kernel(kernel).columns // FLOAT_STEP))
     for field, value in fields.items():
         store(b, value, offset(b, panel, 8 * field), 8)
 
 
 def _emit_rows(b: Builder, kernel: str, job: Value, first: Value, end: Value) -> None:
-    block_bytes, panel_bytes = decoder_of(kernel).weight_bytes, kind_of_kernel(kernel).bytes
+    decoder, step_bytes = decoder_of_kernel(kernel), _step_bytes(kernel)
     source, row_bytes = load_field(b, job, Field.WEIGHTS), load_field(b, job, Field.ROW_BYTES)
     steps, tail_bytes = load_field(b, job, Field.STEPS), load_field(b, job, Field.TAIL_BYTES)
     panel = offset(b, load_field(b, job, Field.PANEL), RECORD_SPACE)
-    tail = stack_buffer(b, block_bytes)
-    whole = b.udiv(row_bytes, I64(block_bytes))
+    tail = stack_buffer(b, decoder.weight_bytes)
+    whole = b.udiv(row_bytes, I64(decoder.weight_bytes))
     with cgutils.for_range(b, b.sub(end, first)) as rows:
-        start = b.add(source, b.mul(b.add(first, rows.index), row_bytes))
-        target = b.add(panel, b.mul(b.mul(rows.index, steps), I64(panel_bytes)))
-        copy_bytes(b, tail, b.add(start, b.mul(whole, I64(block_bytes))), tail_bytes)
+        row = b.add(first, rows.index)
+        start = b.add(source, b.mul(row, row_bytes))
+        target = b.add(panel, b.mul(b.mul(rows.index, steps), I64(step_bytes)))
+        copy_bytes(b, tail, b.add(start, b.mul(whole, I64(decoder.weight_bytes))), tail_bytes)
         with cgutils.for_range(b, steps) as loop:
             inside = b.icmp_signed("<", loop.index, whole)
-            address = b.select(inside, b.add(start, b.mul(loop.index, I64(block_bytes))), tail)
-            goal = b.add(target, b.mul(loop.index, I64(panel_bytes)))
-            store_operands(b, read_operands(b, kernel, address), goal)
+            address = b.select(inside, b.add(start, b.mul(loop.index, I64(decoder.weight_bytes))), tail)
+            goal = b.add(target, b.mul(loop.index, I64(step_bytes)))
+            if has_float_panels(kernel):
+                scale = scale_address(b, job, row, b.mul(loop.index, I64(decoder.columns)))
+                for i, values in enumerate(decoder.emit(b, address, scale)):
+                    store(b, values, offset(b, goal, 64 * i), 64)
+            else:
+                store_operands(b, read_operands(b, kernel, address), goal)

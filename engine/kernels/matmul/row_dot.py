@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 
 from engine.kernels.matmul.dot import LANES, Dot
 from engine.kernels.matmul.dots import dot_of
-from engine.kernels.matmul.job import Field, load_field
+from engine.kernels.matmul.job import Field, load_field, scale_address
 from engine.kernels.simd import (
     F32,
     I64,
@@ -32,26 +32,25 @@ def _literal(value) -> bool:  # type: ignore[no-untyped-def]
 
 
 @intrinsic(prefer_literal=True)
-def multiply_rows(_typing, _job, _first, _end, _token, kernel, tokens, rows):  # type: ignore[no-untyped-def]
+def multiply_rows(_typing, _job, _first, _end, _token, kernel, tokens):  # type: ignore[no-untyped-def]
     """Weight rows first…end-1 times activation rows token…token+tokens-1 of the job, with the arithmetic `kernel`.
 
-    `kernel`, `tokens` and `rows` are literals; `rows` weight rows are walked together, far apart from one another,
-    because each then is a sequential stream of memory for the processor's prefetcher.
+    `kernel` and `tokens` are literals. Weight rows that are walked together are far apart from one another: each then
+    is a sequential stream of memory for the prefetcher.
     """
-    if not all(_literal(value) for value in (kernel, tokens, rows)):
+    if not all(_literal(value) for value in (kernel, tokens)):
         return None
     dot = dot_of(kernel.literal_value)
-    shape = tokens.literal_value, rows.literal_value
 
     def generate(context, builder, _signature, args):  # type: ignore[no-untyped-def]
-        _emit_rows(builder, dot, shape, args[:4])
+        _emit_rows(builder, dot, tokens.literal_value, args[:4])
         return context.get_dummy_value()
 
-    return types.void(types.intp, types.intp, types.intp, types.intp, kernel, tokens, rows), generate
+    return types.void(types.intp, types.intp, types.intp, types.intp, kernel, tokens), generate
 
 
-def _emit_rows(b: Builder, dot: Dot, shape: tuple[int, int], args: list[Value]) -> None:
-    tokens, streams = shape
+def _emit_rows(b: Builder, dot: Dot, tokens: int, args: list[Value]) -> None:
+    streams = dot.rows_together(tokens)
     job, first, end, token = args
     stride = load_field(b, job, Field.ACTIVATION_STRIDE)
     x = b.add(load_field(b, job, Field.ACTIVATIONS), b.mul(token, stride))
@@ -87,20 +86,18 @@ def _emit_steps(
     weights = load_field(b, job, Field.WEIGHTS)
     row_bytes = load_field(b, job, Field.ROW_BYTES)
     steps, tail = load_field(b, job, Field.STEPS), load_field(b, job, Field.TAIL_BYTES)
-    scale, scale_stride = load_field(b, job, Field.SCALE), load_field(b, job, Field.SCALE_STRIDE)
     starts = [b.add(weights, b.mul(row, row_bytes)) for row in rows]
-    scales = [b.add(scale, b.mul(b.lshr(row, I64(7)), scale_stride)) for row in rows]
     whole = _copy_tails(b, dot, starts, tails, steps, tail)
     with cgutils.for_range(b, steps) as loop:
         done = b.mul(loop.index, I64(dot.weight_bytes))
         x = [b.add(address, b.mul(loop.index, I64(dot.activation_bytes))) for address in activations]
         inside = b.icmp_signed("<", loop.index, whole)
-        block = b.lshr(b.mul(loop.index, I64(dot.columns)), I64(7))
+        column = b.mul(loop.index, I64(dot.columns))
         for r, start in enumerate(starts):
             address = b.select(inside, b.add(start, done), tails[r])
-            step_scale = b.add(scales[r], b.mul(block, I64(4)))
             mine = sums[r * tokens : (r + 1) * tokens]
-            totals = dot.emit(b, [b.load(total) for total in mine], address, x, step_scale)
+            scale = scale_address(b, job, rows[r], column)
+            totals = dot.emit(b, [b.load(total) for total in mine], address, x, scale)
             for total, value in zip(mine, totals, strict=True):
                 b.store(value, total)
     return sums

@@ -87,6 +87,16 @@ def test_a_row_has_the_same_bits_among_1_to_15_rows(name: str) -> None:
         assert_same_bits(product(matrix, np.ascontiguousarray(x[15 - count :]), 1 + count % 3), alone[15 - count :])
 
 
+@pytest.mark.parametrize("name", sparsely(["Q4_K"], BLOCKS))
+def test_a_row_has_the_same_bits_with_float_activations(name: str) -> None:
+    rng = np.random.default_rng(14)
+    cols = lengths(name)[2]
+    matrix, x = random_matrix(name, 50, cols, rng), activations(rng, 9, cols)
+    alone = np.concatenate([product(matrix, row[None], float_activations=True) for row in x])
+    for count in (3, 4, 9):
+        assert_same_bits(product(matrix, np.ascontiguousarray(x[:count]), 2, True), alone[:count])
+
+
 @pytest.mark.parametrize("name", sparsely(["BF16", "Q5_1", "Q6_K"]))
 def test_a_row_has_the_same_bits_among_any_number(name: str) -> None:
     rng = np.random.default_rng(4)
