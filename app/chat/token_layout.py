@@ -73,8 +73,8 @@ class TokenLayout:
         self._row_ends = array("d")
         self._end = 0.0
         """Where the next piece goes, in the open row."""
-        self._opportunity = -1
-        """First piece after the last break opportunity in the open row; -1 if there is none."""
+        self._opportunity = 0
+        """First piece after the last break opportunity; there is none in the open row if it is not beyond its start."""
         self._after_break = False
         self._closed = False
         """The open row ended with a newline: the next piece begins a new one."""
@@ -222,7 +222,6 @@ class TokenLayout:
         moved = first_piece < self.pieces
         self._row_ends.append(self.x[first_piece] if moved else self._end)
         self._row_starts.append(first_piece)
-        self._opportunity = -1
         self._closed = False
         if not moved:
             self._end = 0.0

@@ -11,7 +11,6 @@ from pytestqt.qtbot import QtBot
 
 from app.chat.cells import Cell, CellKind
 from app.chat.token_style import token_styles
-from app.chat.transcript_canvas import SLICE_CELLS
 from app.chat.transcript_model import TranscriptModel
 from app.chat.transcript_view import TranscriptView
 from app.theme import DARK, LIGHT, Theme
@@ -53,6 +52,11 @@ def first_of(view: TranscriptView, kind: CellKind, *, minimum: int = 3, thinking
 
 def picture(view: TranscriptView) -> QImage:
     return view.viewport().grab().toImage()
+
+
+def on_screen(view: TranscriptView) -> QImage:
+    """What has really been painted; `grab` would paint anew."""
+    return view.screen().grabWindow(view.winId()).toImage()
 
 
 def colours(image: QImage, rect: QRect) -> set[str]:
@@ -133,10 +137,10 @@ def test_scrolling_pixels_gives_the_same_picture_as_painting_anew(qtbot: QtBot, 
     for record in rounds_only(script.ANSWER):
         model.add_records([record])
         QGuiApplication.processEvents()
-    shown = view.grab().toImage()
+    shown = on_screen(view)
     view.viewport().update()
     QGuiApplication.processEvents()
-    assert shown == view.grab().toImage()
+    assert shown == on_screen(view)
     assert view.verticalScrollBar().value() == view.verticalScrollBar().maximum() > 0
 
 
@@ -163,7 +167,7 @@ def test_opening_a_very_long_reply_lays_out_only_what_is_visible(qtbot: QtBot) -
     view._lay_out_slice()
     view._slices.stop()
     done = before - view.document.waiting
-    assert 1 <= done <= 1 + SLICE_CELLS // 500, "one slice stays one slice"
+    assert 1 <= done <= 4, "one slice is a few blocks"
 
 
 @pytest.mark.parametrize("newline_every", [40, 0], ids=["paragraphs", "one line"])
