@@ -100,6 +100,8 @@ def _wait(
                 done, read = request.done, reader.bytes_read - begin
             if progress is not None:
                 progress(min(read, total), total)
+            if cancel is not None:
+                cancel.check()
 
 
 def _keep(

@@ -34,7 +34,7 @@ class Role(Enum):
 
 _TABLE: tuple[tuple[str, Role], ...] = (
     (r"(mtp\.)?embed_tokens\.weight", Role.TABLE),
-    (r".*_scale(_inv)?", Role.SCALE),
+    (r".*_scale_inv", Role.SCALE),
     (r".*\.mlp\.experts\..+", Role.EXPERT),
     (r".*\.linear_attn\.norm\.weight", Role.PLAIN),
     (r".*\.linear_attn\.A_log", Role.DECAY),

@@ -64,7 +64,8 @@ def place(
     units = build_units(checkpoint, sidecar, draft_tokens=draft_tokens, split_heads=split_heads)
     layouts = {unit.name: lay_out(unit.ranges) for unit in units}
     parts = {unit.name: {part.expert: part for part in unit.parts} for unit in units if unit.parts}
-    tied = "lm_head.weight" not in specs
+    head = specs.get("lm_head.weight", specs[EMBEDDING])
+    tied = (head.file, head.offset) == (specs[EMBEDDING].file, specs[EMBEDDING].offset)
     tables = [n for n in (EMBEDDING, MTP_EMBEDDING) if n in specs and not (tied and n == EMBEDDING)]
     return Placement(
         units,

@@ -251,10 +251,7 @@ def _rows(tensor: UnitTensor, begin: int, end: int) -> UnitTensor:
 def _scale_name(spec: TensorSpec, specs: Mapping[str, TensorSpec]) -> str | None:
     if not spec.format.startswith("F8"):
         return None
-    for suffix in ("_scale_inv", "_scale"):
-        name = plain_name(spec.name) + suffix
-        if name in specs:
-            return name
-    raise CheckpointError(
-        f"{spec.where} is FP8, but has no block scales ({spec.name}_scale_inv); the file is incomplete."
-    )
+    name = plain_name(spec.name) + "_scale_inv"
+    if name not in specs:
+        raise CheckpointError(f"{spec.where} is FP8, but has no block scales ({name}); the file is incomplete.")
+    return name
