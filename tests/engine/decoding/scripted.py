@@ -40,6 +40,7 @@ class Language:
     def __init__(self, vocabulary: int = 24, seed: int = 0, order: int = 2, sharpness: float = 3.0) -> None:
         assert order <= 4
         self.vocabulary, self.seed, self.order, self.sharpness = vocabulary, seed, order, sharpness
+        self._rows: dict[int, np.ndarray] = {}
 
     def step(self, state: int, token: int) -> int:
         return ((state << 16) | (token + 1)) & ((1 << (16 * self.order)) - 1)
@@ -52,8 +53,10 @@ class Language:
 
     def logits(self, state: int, salt: int = 0) -> np.ndarray:
         key = mix(state ^ mix(self.seed + 1) ^ mix(salt + 7))
-        codes = np.array([mix(key + i) >> 40 for i in range(self.vocabulary)], np.float64)
-        return (self.sharpness * (codes / 2**24 - 0.5) * 2).astype(np.float32)
+        if key not in self._rows:
+            codes = np.array([mix(key + i) >> 40 for i in range(self.vocabulary)], np.float64)
+            self._rows[key] = (self.sharpness * (codes / 2**24 - 0.5) * 2).astype(np.float32)
+        return self._rows[key].copy()
 
 
 class ScriptedTarget:

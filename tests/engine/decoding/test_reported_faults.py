@@ -186,3 +186,12 @@ def test_a_character_split_over_a_draft_boundary_comes_whole() -> None:
     run = reply(language, [10], options(2, 16), RandomDrafter(language, 2, right=0.5))
     assert "🙂" in run.decoder.text
     assert "\ufffd" not in "".join(c.text for r in run.rounds for c in r.committed)
+
+
+@pytest.mark.parametrize(("new", "stops", "tail"), [(3, (), "\ufffd"), (1, ("9 never",), "w19 ")])
+def test_what_was_held_back_comes_with_the_last_token(new: int, stops: tuple[str, ...], tail: str) -> None:
+    """An unfinished character, and the beginning of a stop string, when the reply ends by length."""
+    chosen = replace(options(2, new), stop_strings=stops)
+    run = reply(Counting(24, order=1), [18], chosen, NgramDrafter())
+    assert run.rounds[-1].committed[-1].text.endswith(tail)
+    assert "".join(c.text for r in run.rounds for c in r.committed) == run.decoder.text
