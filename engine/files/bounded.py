@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +13,12 @@ from engine.errors import CheckpointError
 
 JSON_LIMIT = 64 << 20
 """Bytes of the largest JSON file that is read: three times the tokenizer.json of a vocabulary of 248,320."""
+
+
+def named_path(path: str | Path) -> Path:
+    """An absolute path without `.` and `..`, so that messages can tell its name. Links stay as they are: what they
+    point to may have no extension."""
+    return Path(os.path.abspath(path))
 
 
 class FileReader:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.errors import CheckpointError
+from engine.files.bounded import named_path
 from engine.files.config import ModelConfig
 from engine.files.conventions import Conventions
 from engine.files.experts import ExpertLayout, expert_layout
@@ -87,7 +88,7 @@ def open_checkpoint(path: str | Path, problems: list[str] | None = None) -> Chec
     """
     findings = Findings()
     try:
-        checkpoint = _survey(Path(path), findings)
+        checkpoint = _survey(named_path(path), findings)
     except OSError as error:
         raise CheckpointError(f"{path} cannot be opened: {error.strerror or error}.") from error
     if problems is None:

@@ -83,7 +83,7 @@ def _assemble(
     return Checkpoint(
         path=path,
         kind="safetensors",
-        name=folder.resolve().name if path.is_dir() else path.stem,
+        name=_name(folder) if path.is_dir() else path.stem,
         config=config,
         conventions=conventions,
         mtp_conventions=mtp_conventions,
@@ -94,6 +94,13 @@ def _assemble(
         generation_config=generation_settings(folder, findings),
         notes=tuple(notes),
     )
+
+
+def _name(folder: Path) -> str:
+    """The folder's name; in a Hugging Face cache (models--OWNER--NAME/snapshots/HASH) the model's."""
+    if folder.parent.name == "snapshots" and folder.parent.parent.name.startswith("models--"):
+        return folder.parent.parent.name.rpartition("--")[2]
+    return folder.name
 
 
 def _tied(root: Mapping[str, Any], config: ModelConfig, has_head: bool, notes: list[str]) -> bool:

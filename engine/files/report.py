@@ -10,6 +10,7 @@ from typing import Any, Literal
 import psutil
 
 from engine.errors import CheckpointError, EngineError
+from engine.files.bounded import named_path
 from engine.files.checkpoint import Checkpoint, is_gguf, open_checkpoint
 from engine.files.config import ModelConfig
 from engine.files.findings import Findings
@@ -92,7 +93,7 @@ class Report:
 
 def describe(path: str | Path) -> Report:
     """Facts about a checkpoint or sidecar, from its headers alone. Never raises for what is in the files."""
-    path = Path(path)
+    path = named_path(path)
     problems: list[str] = []
     try:
         checkpoint = open_checkpoint(path, problems)

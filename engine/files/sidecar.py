@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import CheckpointError, SidecarError
+from engine.files.bounded import named_path
 from engine.files.checkpoint import is_gguf
 from engine.files.config import ModelConfig
 from engine.files.conventions import GGUF, Conventions, export_conventions
@@ -64,9 +65,8 @@ def open_sidecar(path: str | Path, config: ModelConfig) -> Sidecar:
 
     Raises SidecarError if it is damaged or made for another model.
     """
-    path = Path(path)
     try:
-        return _open(path, config)
+        return _open(named_path(path), config)
     except SidecarError:
         raise
     except CheckpointError as error:

@@ -88,6 +88,25 @@ def test_a_missing_folder(tmp_path: Path) -> None:
         open_checkpoint("x" * 5000)
 
 
+def test_the_folder_one_stands_in_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(CheckpointError, match=r"^here has no config.json"):
+        open_checkpoint(".")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_hugging_face_cache_of_links(tmp_path: Path) -> None:
+    model = tmp_path / "models--Qwen--Qwen3.5-4B"
+    snapshot = model / "snapshots" / "0123abc"
+    dense_folder(snapshot)
+    (model / "blobs").mkdir()
+    for number, path in enumerate(sorted(snapshot.iterdir())):
+        path.symlink_to(path.rename(model / "blobs" / str(number)))
+    assert open_checkpoint(snapshot).name == "Qwen3.5-4B"
+    assert open_checkpoint(snapshot / "model.safetensors").name == "model"
+
+
 def test_no_config(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"has no config.json; choose the folder of a model"):
         open_checkpoint(tmp_path)
