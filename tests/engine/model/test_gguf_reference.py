@@ -18,7 +18,7 @@ INT8 = 0.15
 sensitive to rounding than real ones; llama.cpp, which rounds the same way, is off by as much."""
 
 
-@pytest.fixture(scope="module", params=FILES, ids=lambda file: "-".join(file))
+@pytest.fixture(scope="module", params=FILES, ids="-".join)
 def gold(request: pytest.FixtureRequest) -> tuple[str, str, dict[str, np.ndarray]]:
     name, quant = request.param
     with np.load(DATA / name / f"goldens-gguf-{quant}.npz") as archive:
