@@ -167,9 +167,9 @@ def opaque(b: Builder, value: Value) -> Value:
     """The same value, of whose origin LLVM knows nothing: it then leaves cheap shuffles of it as they are written.
 
     Only for AVX2, where what LLVM makes of two shuffles in a row often crosses the halves of a register, at many times
-    the price; elsewhere nothing happens.
+    the price; elsewhere, and with vectors of integers that do not fill one register, nothing happens.
     """
-    if not _narrow_avx():
+    if not _narrow_avx() or value.type.count * value.type.element.width != 256:
         return value
     return b.asm(ir.FunctionType(value.type, [value.type]), "", "=x,0", [value], side_effect=False)
 
