@@ -66,7 +66,7 @@ class MtpDrafter:
         """See `Drafter.extend`; `tokens` may be hundreds (a chunk of a prompt)."""
         if not len(tokens):
             return
-        own = np.array(hidden, np.float32)  # a copy: a view would keep the whole pass alive
+        own = hidden
         if self._hidden is None:
             if self._position:  # the state before was forgotten: a row of zeros stands for it
                 self._hidden, self._tokens = np.zeros_like(own[:1]), []
@@ -76,7 +76,7 @@ class MtpDrafter:
         elif self._early is not None:
             self._settle(int(tokens[0]), own[:1])
             own, tokens = own[1:], tokens[1:]
-        self._hidden = np.concatenate([self._hidden, own])
+        self._hidden = np.concatenate([self._hidden, own])  # a copy: a view would keep the whole pass alive
         self._tokens.extend(int(token) for token in tokens)
         self._position += len(tokens)
         if len(self._tokens) > _MOST_WAITING:
