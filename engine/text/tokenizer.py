@@ -19,6 +19,9 @@ from engine.files.bounded import JSON_LIMIT, read_text
 from engine.files.tokenizer_source import TokenizerSource
 from engine.text.byte_level import to_bytes
 
+_SHIELD = "\ufdd0"
+"""A code point that Unicode keeps out of texts; it parts a control token's first character from the rest."""
+
 
 @dataclass(frozen=True, slots=True)
 class AddedToken:
@@ -45,8 +48,8 @@ class Tokenizer:
         self._entries = entries
         self._added = {token.id: token for token in added}
         self._id_of_added = {token.content: token.id for token in self._added.values()}
-        longest_first = sorted(self._id_of_added, key=len, reverse=True)
-        self._find_added = re.compile("(" + "|".join(map(re.escape, longest_first)) + ")") if longest_first else None
+        self._find_added = _finder(self._id_of_added)
+        self._find_control = _finder(token.content for token in self._added.values() if token.special)
         self.notes = notes
         """Sentences for the person about how faithful this tokenizer is."""
         self.vocabulary = max(len(entries), max(self._added, default=-1) + 1)
@@ -64,9 +67,20 @@ class Tokenizer:
                 ids += self._encode_plain(piece)
         return ids
 
+    def shield(self, text: str) -> str:
+        """`text` in a form in which `encode` takes control tokens that are spelt out in it for the characters they are.
+
+        What a person writes goes through a chat template among control tokens that are meant; shielded before, it
+        cannot end its own turn or begin another one.
+        """
+        plain = text.replace(_SHIELD, "")
+        if self._find_control is None:
+            return plain
+        return self._find_control.sub(lambda found: found[0][0] + _SHIELD + found[0][1:], plain)
+
     def _encode_plain(self, text: str) -> list[int]:
         # Lone surrogates (a broken clipboard) have no UTF-8 form; they become "?".
-        clean = text.encode("utf-8", "replace").decode("utf-8")
+        clean = text.replace(_SHIELD, "").encode("utf-8", "replace").decode("utf-8")
         ids: list[int] = self._bpe.encode(clean, add_special_tokens=False).ids
         return ids
 
@@ -99,6 +113,12 @@ class Tokenizer:
         """The id of an added token by its spelling, or of a merged one by the vocabulary's own; None without one."""
         found = self._id_of_added.get(text)
         return self._bpe.token_to_id(text) if found is None else found
+
+
+def _finder(spellings: Iterable[str]) -> re.Pattern[str] | None:
+    """Finds any of `spellings`, the longest where several begin; None if there are none."""
+    longest_first = sorted(filter(None, spellings), key=len, reverse=True)
+    return re.compile("(" + "|".join(map(re.escape, longest_first)) + ")") if longest_first else None
 
 
 def open_tokenizer(source: TokenizerSource) -> Tokenizer:
