@@ -7,6 +7,7 @@ position by an anchor while estimates become exact.
 
 from __future__ import annotations
 
+import heapq
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,6 +19,9 @@ from app.chat.token_layout import Measure, TokenLayout
 Span = tuple[float, float]
 Shaper = Callable[[Sequence[str], Sequence[bool]], "list[Span] | None"]
 """Left and right edge of each piece of a row of text that is not simply set from left to right, else None."""
+
+
+_MOST_AT_ONCE = 100
 
 
 class Document:
@@ -37,7 +41,7 @@ class Document:
         self._shown: list[Entry] = []
         self._lengths: list[int] = []
         self._dirty = 0.0
-        self.waiting = 0
+        self._waiting: set[int] = set()
         """Blocks that are not laid out."""
         self.rows_laid = 0
         """Rows laid out since the beginning; tests bound the work with it."""
@@ -65,7 +69,7 @@ class Document:
         """Forget everything."""
         self.blocks, self.tops, self._shown, self._lengths = [], [], [], []
         self.height = 0.0
-        self.waiting = 0
+        self._waiting.clear()
 
     def relayout(self, geometry: Geometry | None = None, measure: Callable[[str, bool], Measure] | None = None) -> None:
         """Forget all layouts (the width, the font or the ghosts changed); heights become estimates."""
@@ -74,7 +78,7 @@ class Document:
         for block in self.blocks:
             block.layout = None
             self._estimate(block)
-        self.waiting = len(self.blocks)
+        self._waiting = set(range(len(self.blocks)))
         self._retop(0)
 
     def lay_out(self, indices: Iterable[int]) -> bool:
@@ -85,7 +89,7 @@ class Document:
             block.layout = TokenLayout(self.text_width(block), self._measure)
             block.laid = block.first
             self._fill(block)
-        self.waiting -= len(fresh)
+        self._waiting.difference_update(fresh)
         if fresh:
             self._retop(fresh[0])
         return bool(fresh)
@@ -98,16 +102,19 @@ class Document:
         """Use another font's shaping from now on; `relayout` follows."""
         self._shape = shape
 
+    @property
+    def waiting(self) -> int:
+        """How many blocks are not laid out."""
+        return len(self._waiting)
+
     def unlaid(self, near: int, cells: int) -> list[int]:
-        """The blocks closest to block `near` that are not laid out yet, of at least `cells` cells together."""
+        """The blocks closest to block `near` that are not laid out yet: one, or several of at most `cells` cells."""
         found: list[int] = []
-        for distance in range(len(self.blocks)):
-            for index in {near - distance, near + distance}:
-                if 0 <= index < len(self.blocks) and self.blocks[index].layout is None:
-                    found.append(index)
-                    cells -= self.blocks[index].last - self.blocks[index].first
-            if cells <= 0:
+        for index in heapq.nsmallest(_MOST_AT_ONCE, self._waiting, key=lambda index: abs(index - near)):
+            cells -= self.blocks[index].last - self.blocks[index].first
+            if found and cells < 0:
                 break
+            found.append(index)
         return found
 
     # Asking
@@ -232,7 +239,7 @@ class Document:
                 last = Block(index, style, cell, cell, opens=last is None, label=label)
                 self.blocks.append(last)
                 self.tops.append(0.0)
-                self.waiting += 1
+                self._waiting.add(len(self.blocks) - 1)
                 touched.append(last)
             last.last = end_of(last, entry)
             text = "".join(entry.texts[cell : last.last])
@@ -256,7 +263,7 @@ class Document:
             count -= 1
         if count < len(self.blocks):
             self._dirty = min(self._dirty, self.tops[count])
-            self.waiting -= sum(block.layout is None for block in self.blocks[count:])
+            self._waiting.difference_update(range(count, len(self.blocks)))
         del self.blocks[count:], self.tops[count:], self._shown[entry:], self._lengths[entry:]
         return count
 

@@ -16,7 +16,7 @@ from app.chat.transcript_model import TranscriptModel
 from app.chat.transcript_painter import OVERHANG, TranscriptPainter
 from app.theme import Theme, current_theme
 
-SLICE_CELLS = 2000
+SLICE_CELLS = 1500
 """Cells laid out per turn of the event loop while nobody waits for them."""
 _MARGIN = 24
 _FOOT = 24

@@ -45,6 +45,11 @@ class TranscriptModel(QObject):
         return [entry for entry in self._entries if isinstance(entry, Reply)]
 
     @property
+    def last_reply(self) -> Reply | None:
+        """The newest reply; unlike `replies`, found at once in a long conversation."""
+        return next((entry for entry in reversed(self._entries) if isinstance(entry, Reply)), None)
+
+    @property
     def active_reply(self) -> Reply | None:
         """The reply that is being written, if one is."""
         return self._reply

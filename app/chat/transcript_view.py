@@ -289,8 +289,8 @@ class TranscriptView(TranscriptCanvas):
     def _on_news(self) -> None:
         """A reply's end is announced; every token of it would only be noise to who listens."""
         writing = self.model.active_reply is not None
-        if self._writing and not writing and (replies := self.model.replies):
-            said = f"Reply finished: {replies[-1].tokens} tokens."
+        if self._writing and not writing and (reply := self.model.last_reply) is not None:
+            said = f"Reply finished: {reply.tokens} tokens."
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, said))
         self._writing = writing
         if not writing and self.cursor_cell is None:
@@ -302,8 +302,7 @@ class TranscriptView(TranscriptCanvas):
         self._update_description()
 
     def _update_description(self) -> None:
-        replies = self.model.replies
-        last = f"The last one has {replies[-1].tokens} tokens." if replies else "It is empty."
-        self.setAccessibleDescription(
-            f"{len(replies)} replies. {last} Arrow keys go from token to token, Enter pins what is known about one."
-        )
+        reply = self.model.last_reply
+        last = f"The last reply has {reply.tokens} tokens." if reply is not None else "It is empty."
+        keys = "Arrow keys go from token to token, Enter pins what is known about one."
+        self.setAccessibleDescription(f"{last} {keys}")
