@@ -8,6 +8,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.chat.controller import ChatController
+from app.pump import PLOTS_MS
 from app.worker import EngineHandle
 from engine import Failed, Finished, GenerateOptions, LoadProgress, Message, Round
 from tests.app.conftest import PATIENCE_MS
@@ -156,15 +157,21 @@ def test_a_failed_load_keeps_the_model(qtbot: QtBot, chat: ChatController, scrip
     assert isinstance(send(qtbot, chat), Finished)
 
 
-def test_another_load_takes_the_place_of_one_under_way(qtbot: QtBot, chat: ChatController, script: Script) -> None:
+def test_another_load_takes_the_place_of_one_under_way(
+    qtbot: QtBot, handle: EngineHandle, chat: ChatController, script: Script
+) -> None:
     script.hold_load = True
-    names: list[str] = []
-    chat.loaded.connect(lambda info: names.append(info.name))
+    told: list[str] = []
+    chat.loaded.connect(lambda info: told.append(info.name))
+    chat.load_cancelled.connect(lambda: told.append("cancelled"))
     chat.load(Path("/models/slow"), None)
     assert script.started.wait(5)
-    script.hold_load = False
-    load(qtbot, chat, "quick")
-    assert names == ["quick"]
+    with qtbot.waitSignal(handle.load_ended, timeout=PATIENCE_MS):
+        chat.load(Path("/models/quick"), None)
+    assert chat.loading, "the end of the one given up is not the end of the other"
+    with qtbot.waitSignal(chat.loaded, timeout=PATIENCE_MS):
+        script.go.set()
+    assert told == ["quick"]
     assert not chat.loading
 
 
@@ -182,18 +189,41 @@ def test_loading_stops_a_reply_and_both_are_told(qtbot: QtBot, chat: ChatControl
     assert progress[-1].done == 3
 
 
-def test_a_new_chat_during_a_reply_hears_nothing_more_of_it(qtbot: QtBot, chat: ChatController, script: Script) -> None:
+def test_a_new_chat_during_a_reply_hears_nothing_more_of_it(
+    qtbot: QtBot, handle: EngineHandle, chat: ChatController, script: Script
+) -> None:
     load(qtbot, chat)
-    script.hold_after = 1
+    script.hold_after = 3
     chat.send("old")
     assert script.started.wait(5)
-    chat.new_chat()
     seen: list[object] = []
     chat.records.connect(seen.extend)
-    script.hold_after = None
-    send(qtbot, chat, "new")
+    chat.reply_ended.connect(seen.append)
+    with qtbot.waitSignal(handle.reply_ended, timeout=PATIENCE_MS):
+        chat.new_chat()
+        chat.send("new")
+    assert chat.replying, "the end of the old reply is not the end of the new one"
+    with qtbot.waitSignal(chat.reply_ended, timeout=PATIENCE_MS):
+        script.go.set()
     assert [record.index for record in seen if isinstance(record, Round)] == [0, 1, 2, 3, 4, 5]
     assert chat.messages == (Message("user", "new"), Message("assistant", SAID))
+
+
+def test_after_a_new_chat_nothing_is_heard_of_the_reply_that_ran(
+    qtbot: QtBot, handle: EngineHandle, chat: ChatController, script: Script
+) -> None:
+    load(qtbot, chat)
+    script.hold_after = 3
+    chat.send("old")
+    assert script.started.wait(5)
+    seen: list[object] = []
+    chat.records.connect(seen.extend)
+    chat.reply_ended.connect(seen.append)
+    with qtbot.waitSignal(handle.reply_ended, timeout=PATIENCE_MS):
+        chat.new_chat()
+    chat.plots_due.connect(lambda: seen.append("plots"))
+    qtbot.wait(2 * PLOTS_MS)
+    assert seen == []
 
 
 def test_there_is_a_reason_whenever_nothing_can_be_done(qtbot: QtBot, chat: ChatController) -> None:
