@@ -80,7 +80,7 @@ def dot_of(kernel: str) -> Dot:
     if kernel in FLOAT_DOTS:
         return FLOAT_DOTS[kernel]
     if kernel.endswith(_WITH_FLOATS):
-        return float_dot(decoder_of_kernel(kernel))
+        return float_dot(decoder_of_kernel(kernel), 1)
     if kernel.startswith(_PANELS):
         return _panel_dot(kind_of_name(kernel.removeprefix(_PANELS)))
 

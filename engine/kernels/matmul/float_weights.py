@@ -25,6 +25,8 @@ from engine.kernels.simd import (
 
 STEP = 64
 """columns a step; activations are padded with zeros to whole steps"""
+_CHAINS = 4
+"""of additions, which hide the latency of one"""
 
 
 def load_f32(b: Builder, address: Value) -> list[Value]:
@@ -98,7 +100,7 @@ FLOAT_DECODERS: dict[str, Decoder] = {
 }
 
 
-def float_dot(decoder: Decoder) -> Dot:
+def float_dot(decoder: Decoder, chains: int) -> Dot:
     """The step that multiplies decoded weights with float32 activations in the same order of columns."""
 
     def emit(
@@ -111,8 +113,8 @@ def float_dot(decoder: Decoder) -> Dot:
                 totals[t] = fma(b, value, x, totals[t])
         return totals
 
-    return Dot(decoder.columns, decoder.weight_bytes, decoder.columns * 4, 4, emit)
+    return Dot(decoder.columns, decoder.weight_bytes, decoder.columns * 4, chains, emit)
 
 
-FLOAT_DOTS: dict[str, Dot] = {name: float_dot(decoder) for name, decoder in FLOAT_DECODERS.items()}
-FLOAT_DOTS["BF16"] = float_dot(_decoder(2, load_bf16_pairs))
+FLOAT_DOTS: dict[str, Dot] = {name: float_dot(decoder, _CHAINS) for name, decoder in FLOAT_DECODERS.items()}
+FLOAT_DOTS["BF16"] = float_dot(_decoder(2, load_bf16_pairs), _CHAINS)

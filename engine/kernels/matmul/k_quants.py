@@ -1,4 +1,4 @@
-"""ggml's k-quants: super-blocks of 256 columns with small integer scales (and minimums) for every 16 or 32."""
+"""ggml's k-quants and ternary formats: super-blocks of 256 columns, the former with integer scales for 16 or 32 each."""
 
 from __future__ import annotations
 
