@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -20,6 +21,10 @@ _STYLES = {"accepted": "\x1b[4m", "correction": "\x1b[1m", "refused": "\x1b[2;9m
 """Underlined, bold, and struck through in grey: cues that need no colour."""
 
 
+PATIENCE_S = 5.0
+"""Silence that a person takes for work, not for a fault."""
+
+
 class Console:
     """What a person at the terminal sees besides the result. Quiet when stderr goes elsewhere, or in scripts' mode."""
 
@@ -27,10 +32,16 @@ class Console:
         self._live = not quiet and sys.stderr.isatty()
         self._quiet = quiet
         self._shown = False
+        self._started = time.monotonic()
+        self._told = False
 
     def progress(self, record: LoadProgress) -> None:
-        """One line that is overwritten in place."""
-        if self._live:
+        """One line that is overwritten in place; where that cannot be, one sentence if the kernels take long."""
+        if not self._live:
+            if record.stage == "kernels" and not self._told and time.monotonic() - self._started > PATIENCE_S:
+                self._told = True
+                self.say("Preparing kernels for this CPU: this takes a minute or two, once.")
+        else:
             share = f" {100 * record.done // record.total} %" if record.unit == "bytes" and record.total else ""
             sys.stderr.write(f"\r\x1b[K{record.message}{share}")
             sys.stderr.flush()

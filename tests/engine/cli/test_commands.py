@@ -14,8 +14,8 @@ import pytest
 
 from engine import doctor, system_libraries
 from engine.cli.arguments import byte_size, token_ids
-from engine.cli.console import styled_round, wants_colour
-from engine.decoding.records import CommittedToken, DraftedToken, Finished, PositionCount, Round, Stats
+from engine.cli.console import PATIENCE_S, Console, styled_round, wants_colour
+from engine.decoding.records import CommittedToken, DraftedToken, Finished, LoadProgress, PositionCount, Round, Stats
 from engine.decoding.trace import TraceHeader, TraceWriter
 from engine.version import __version__
 from resources import demo_sidecar
@@ -257,6 +257,20 @@ def test_styles_end_before_line_breaks() -> None:
         '\x1b[4m cat\x1b[0m\x1b[2;9m dog\x1b[0m\x1b[1m "cow"\x1b[0m\n'
     )
     assert styled_round(record, colour=False, show_refused=False) == ' cat "cow"\n'
+
+
+def test_slow_kernels_are_said_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    for quiet, lines in ((False, 1), (True, 0)):
+        now[0] = 0.0
+        console = Console(quiet)
+        for done in range(4):
+            now[0] += PATIENCE_S / 2
+            console.progress(
+                LoadProgress("kernels", f"preparing kernels for this CPU: {done} of 4", done, 4, "kernels")
+            )
+        assert capsys.readouterr().err.count("\n") == lines
 
 
 def test_colour_is_a_choice(monkeypatch: pytest.MonkeyPatch) -> None:
