@@ -1,4 +1,4 @@
-"""ggml's k-quants and ternary formats: super-blocks of 256 columns, the former with integer scales for 16 or 32 each."""
+"""ggml's k-quants and ternary formats: super-blocks of 256 columns, k-quants with integer scales for 16 or 32 each."""
 
 from __future__ import annotations
 
