@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine import Model, load_model
 from engine.demo import resolve
 from engine.errors import OptionError
 from engine.files.checkpoint import open_checkpoint
-from engine.loading import Model, load_model
 from engine.options import LoadOptions
 from engine.weights.plan import make_plan
 from engine.weights.speed import measure_read_speed
