@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.kernels.context import ComputeContext
 from engine.kernels.matmul.checks import check_array
-from engine.kernels.matmul.dispatch import DEALER, HEADER_FIELDS, add_job, prepare, product, run_plan
+from engine.kernels.matmul.dispatch import DEALER, HEADER_FIELDS, add_job, prepare, product_here, share_out
 from engine.kernels.matmul.job import JOB_FIELDS
 from engine.kernels.matmul.records import Record, record_of
 from engine.kernels.matrix import Matrix
-from engine.kernels.team import GATE
+from engine.kernels.team import run
 
 Floats = npt.NDArray[np.float32]
 
 _SMALL_PRODUCT = 1 << 19
 """multiplications below which waking the other threads (some 15 µs) would not pay"""
+_SMALL_PREPARATION = 1 << 16
+"""activations below which one thread prepares them alone"""
 
 
 def linear(context: ComputeContext, matrix: Matrix, x: Floats, out: Floats) -> None:
@@ -27,18 +29,15 @@ def linear(context: ComputeContext, matrix: Matrix, x: Floats, out: Floats) -> N
     A row of `out` has the same bits whatever T is and however many threads there are.
     Raises ValueError when shapes, types or the number of bytes do not fit.
     """
+    if context.threads > 1 and x.size * matrix.rows >= _SMALL_PRODUCT:
+        linear_many(context, (matrix,), x, (out,))
+        return
     _check_shapes(matrix, x.shape, out)
     record = record_of(context, matrix)
-    threads = context.threads if x.size * matrix.rows >= _SMALL_PRODUCT else 1
-    plan = context.plan(HEADER_FIELDS + threads * JOB_FIELDS)
-    scratch = context.scratch(len(x) * record.stride + threads * record.panel_bytes)
-    known = record.fields, record.task, record.stride, record.panel_bytes
+    plan = context.plan(HEADER_FIELDS + JOB_FIELDS)
+    scratch = context.scratch(len(x) * record.stride + record.panel_bytes)
     try:
-        if threads == 1:
-            product(plan, DEALER.address, *known, x, out, scratch, 1)
-        else:
-            with GATE:
-                product(plan, DEALER.address, *known, x, out, scratch, threads)
+        product_here(plan, DEALER.address, record.fields, record.task, record.stride, x, out, scratch)
     except TypeError:
         _explain(x, (out,))
         raise
@@ -59,27 +58,39 @@ def linear_many(context: ComputeContext, matrices: Sequence[Matrix], x: Floats, 
         records.append(record)
         first_of.setdefault(record.preparation, record)
         rows += matrix.rows
-    T = len(x)
-    panel_bytes = max([record.panel_bytes for record in records])
     threads = context.threads if x.size * rows >= _SMALL_PRODUCT else 1
-    panels = 0
-    for record in first_of.values():
-        panels += T * record.stride
     plan = context.plan(HEADER_FIELDS + threads * len(records) * JOB_FIELDS)
+    panels = sum([len(x) * record.stride for record in first_of.values()])
+    panel_bytes = max([record.panel_bytes for record in records])
     scratch = context.scratch(panels + threads * panel_bytes)
-    dealer, start = DEALER.address, 0
-    addresses: dict[str, int] = {}
     try:
-        with GATE:
-            for name, record in first_of.items():
-                addresses[name] = prepare(plan, dealer, record.task, x, scratch, start, record.stride, threads)
-                start += T * record.stride
-            for index, record in enumerate(records):
-                add_job(plan, index, record.fields, addresses[record.preparation], record.stride, outs[index], threads)
-            run_plan(plan, dealer, len(records), threads, scratch, panels, panel_bytes)
+        addresses = _prepare(first_of, plan, x, scratch, threads)
+        for index, record in enumerate(records):
+            add_job(plan, index, record.fields, addresses[record.preparation], record.stride, outs[index], threads)
     except TypeError:
         _explain(x, outs)
         raise
+    share_out(plan, len(records), threads, scratch, panels, panel_bytes)
+    run(DEALER, plan, threads)
+
+
+def _prepare(
+    records: Mapping[str, Record],
+    plan: npt.NDArray[np.int64],
+    x: Floats,
+    scratch: npt.NDArray[np.uint8],
+    threads: int,
+) -> dict[str, int]:
+    """Bring the input into every form that is wanted, one after the other in scratch memory; returns where they are."""
+    workers = threads if x.size >= _SMALL_PREPARATION else 1
+    addresses: dict[str, int] = {}
+    start = 0
+    for name, record in records.items():
+        addresses[name] = prepare(plan, record.task, x, scratch, start, record.stride, workers)
+        if workers > 1 and record.task:
+            run(DEALER, plan, workers)
+        start += len(x) * record.stride
+    return addresses
 
 
 def _check_shapes(matrix: Matrix, shape: tuple[int, ...], out: Floats) -> None:
