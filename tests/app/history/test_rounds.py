@@ -1,0 +1,107 @@
+"""Replies out of the history look like the ones that went in, and stay in the database until they are needed."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from app.chat.cells import Reply
+from app.history.columns import PAGE, StoredReply, StoredRounds
+from app.history.recorder import Recorder
+from app.history.store import Store
+from engine import Failed, Finished, Round
+from tests.app.history.conftest import record, say
+from tests.app.scripted import WORDS, finished, rounds_of
+
+LONG = " ".join(str(i) for i in range(2000))
+
+
+def live(text: str) -> Reply:
+    reply = Reply()
+    for one in rounds_of(text.split(" ")):
+        reply.add_round(one)
+    return reply
+
+
+def test_a_stored_reply_has_every_cell_of_the_one_that_was_written(store: Store) -> None:
+    _, message = say(store, LONG)
+    stored, before = store.rounds.reply(message.id), live(LONG)
+    assert isinstance(stored, StoredReply)
+    assert not stored.active
+    assert stored.stats is not None
+    assert message.content == stored.text == before.text == LONG
+    assert list(stored.cells()) == list(before.cells())
+    assert list(stored.rounds) == before.rounds
+    assert stored.rounds[-1] == before.rounds[-1]
+    assert stored.rounds[3:7] == before.rounds[3:7]
+
+
+def test_rounds_are_fetched_in_pages_and_only_when_asked_for(store: Store) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def fetch(first: int, last: int) -> list[Round]:
+        asked.append((first, last))
+        return [Round(i, 0, "answer", (), (), 0.0, 0.0) for i in range(first, last)]
+
+    rounds = StoredRounds(PAGE + 10, fetch)
+    assert len(rounds) == PAGE + 10
+    assert asked == []
+    assert [rounds[i].index for i in (0, 1, PAGE, -1)] == [0, 1, PAGE, PAGE + 9]
+    assert asked == [(0, PAGE), (PAGE, PAGE + 10)]
+    with pytest.raises(IndexError):
+        rounds[PAGE + 10]
+
+
+def test_a_reply_can_be_continued_after_it_was_stored(store: Store) -> None:
+    _, message = say(store, "one two three four")
+    stored = store.rounds.reply(message.id)
+    for one in rounds_of(["", "five", "six"]):
+        stored.add_round(one)
+    assert stored.text == "one two three four five six"
+    record(store, message.id, " five six")
+    again = store.rounds.reply(message.id)
+    assert list(again.cells()) == list(stored.cells())
+    assert len(store.rounds.tokens(message.id)) == 7
+
+
+def test_columns_that_do_not_fit_are_made_again_from_the_rounds(store: Store) -> None:
+    _, message = say(store)
+    with sqlite3.connect(store.path) as db:
+        db.execute("UPDATE cells SET columns = x'0500000001'")
+        db.execute("UPDATE rounds SET record = '{' WHERE number = 1")
+    db.close()
+    reply = store.rounds.reply(message.id)
+    assert not isinstance(reply, StoredReply)
+    assert reply.text.startswith("The\ufffd")
+
+
+def test_what_a_killed_program_was_writing_is_whole_at_the_next_start(store: Store) -> None:
+    conversation = store.create()
+    prompt = store.add_user(conversation, None, "hello")
+    reply = store.add_reply(conversation, prompt.id, "demo")
+    recorder = Recorder(store.path, reply.id)
+    for one in list(rounds_of(WORDS))[:3]:
+        recorder(one)
+    recorder.close()
+    assert store.recover() == 1
+    row = store.messages(conversation)[-1]
+    assert (row.content, row.state) == ("The capital of France is Paris, and the", "interrupted")
+    assert store.rounds.ending(reply.id) is None
+    assert store.recover() == 0
+
+
+def test_how_a_reply_ended_is_kept(store: Store) -> None:
+    _, message = say(store)
+    last = store.rounds.ending(message.id)
+    assert isinstance(last, Finished)
+    assert last.stats == finished(list(rounds_of(WORDS))).stats
+    record(store, message.id, " more", Failed("The disk is gone.", "ReadError"))
+    assert isinstance(store.rounds.ending(message.id), Failed)
+
+
+def test_a_disk_that_cannot_be_written_to_is_told_and_ends_nothing(store: Store) -> None:
+    recorder = Recorder(store.path.parent / "missing" / "h.sqlite3", 1)
+    for one in rounds_of(WORDS):
+        recorder(one)
+    assert "could not be kept" in recorder.problem

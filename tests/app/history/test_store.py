@@ -1,0 +1,103 @@
+"""Conversations as they are kept: named, pinned, deleted, found, and brought up to date."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from app.history.schema import MIGRATIONS, HistoryError
+from app.history.store import KEEP_DELETED_S, Attachment, Store
+from tests.app.history.conftest import Clock, say
+
+
+def titles(store: Store) -> list[str]:
+    return [row.title for row in store.conversations()]
+
+
+def test_a_conversation_takes_its_first_words_as_title_until_it_is_given_one(store: Store) -> None:
+    one = store.create()
+    assert titles(store) == ["New chat"]
+    store.add_user(one, None, "What   is\nthe capital of a country whose name I have forgotten, and why is it so?")
+    assert titles(store) == ["What is the capital of a country whose name I have…"]
+    store.rename(one, " Capitals ")
+    store.add_user(one, store.leaf(one), "And of Spain?")
+    assert titles(store) == ["Capitals"]
+    store.rename(one, "")
+    assert titles(store) == ["What is the capital of a country whose name I have…"]
+
+
+def test_the_pinned_come_first_and_then_the_newest(store: Store) -> None:
+    ids = [store.create(name) for name in ("a", "b", "c")]
+    store.pin(ids[0], True)
+    assert titles(store) == ["a", "c", "b"]
+    store.add_user(ids[1], None, "again")
+    assert titles(store) == ["a", "b", "c"]
+
+
+def test_deleting_can_be_undone_until_it_is_purged(store: Store, clock: Clock) -> None:
+    conversation, reply = say(store)
+    store.delete(conversation)
+    assert titles(store) == []
+    assert store.search("capital") == []
+    store.purge()
+    store.restore(conversation)
+    assert [m.id for m in store.messages(conversation)][-1] == reply.id
+    store.delete(conversation)
+    clock.now += KEEP_DELETED_S + 10
+    store.purge()
+    store.restore(conversation)
+    assert titles(store) == []
+    assert store.rounds.count(reply.id) == 0
+
+
+def test_search_finds_titles_and_text_by_beginnings_whatever_the_accents(store: Store) -> None:
+    by_text, _ = say(store)
+    by_title = store.create("Crème brûlée")
+    assert [found.conversation.id for found in store.search("seine RUN")] == [by_text]
+    assert "[Seine] [runs]" in store.search("seine RUN")[0].snippet
+    assert [found.conversation.id for found in store.search("creme")] == [by_title]
+    assert store.search("nowhere") == []
+    for odd in ("", "  ", '"', "a AND", "(", "NEAR(", "*", "-x"):
+        store.search(odd)
+    store.rename(by_title, "Pudding")
+    assert store.search("creme") == []
+
+
+def test_what_was_being_written_and_the_system_prompt_belong_to_the_conversation(store: Store) -> None:
+    one, two = store.create(), store.create(system="Be brief.")
+    store.set_unsent(one, "half a thou")
+    store.set_system(one, "Be long.")
+    assert (store.unsent(one), store.unsent(two)) == ("half a thou", "")
+    assert (store.system(one), store.system(two)) == ("Be long.", "Be brief.")
+    store.remember("open", "2")
+    assert (store.remembered("open"), store.remembered("shut")) == ("2", "")
+
+
+def test_files_go_with_their_message_and_the_same_file_is_kept_once(store: Store, tmp_path: Path) -> None:
+    conversation = store.create()
+    files = (Attachment("picture", "cat.png", b"\x89PNG"), Attachment("text", "notes.txt", "é".encode()))
+    first = store.add_user(conversation, None, "look", files)
+    store.add_user(conversation, first.id, "again", files[:1])
+    assert store.attachments(first.id) == files
+    with sqlite3.connect(store.path) as db:
+        assert db.execute("SELECT count(*) FROM blobs").fetchone() == (2,)
+    db.close()
+
+
+def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite3"
+    Store(path).close()
+    db = sqlite3.connect(path)
+    db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    db.close()
+    with pytest.raises(HistoryError, match="newer Draftscope"):
+        Store(path)
+
+
+def test_what_is_no_database_is_told_with_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite3"
+    path.write_bytes(b"no database at all" * 100)
+    with pytest.raises(HistoryError, match=r"h\.sqlite3 cannot be opened"):
+        Store(path)
