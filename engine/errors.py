@@ -43,6 +43,10 @@ class ReadError(EngineError):
     """A read from a model file failed while the model was running."""
 
 
+class WriteError(EngineError):
+    """A file could not be written: the disk is full, or the folder is protected."""
+
+
 class PictureError(EngineError):
     """A picture cannot be read, or the model cannot take it."""
 

@@ -75,6 +75,23 @@ def canonical_gguf_name(name: str, layers: int) -> str:
     return f"mtp.layers.{index - layers}.{_LAYER[rest]}" if rest in _LAYER else name
 
 
+def gguf_name(name: str, layers: int) -> str:
+    """The name in GGUF of a tensor with this canonical name; the reverse of `canonical_gguf_name`. KeyError if none."""
+    if name in _TO_GLOBAL:
+        return _TO_GLOBAL[name]
+    if name in _TO_NEXTN:
+        return f"blk.{layers}.{_TO_NEXTN[name]}"
+    head, index, rest = name.removeprefix("mtp.").split(".", 2)
+    if head != "layers":
+        raise KeyError(name)
+    return f"blk.{int(index) + (layers if name.startswith('mtp.') else 0)}.{_TO_LAYER[rest]}"
+
+
+_TO_GLOBAL, _TO_LAYER, _TO_NEXTN = (
+    {canonical: stored for stored, canonical in table.items()} for table in (_GLOBAL, _LAYER, _NEXTN)
+)
+
+
 def block_index(name: str) -> int | None:
     """The block that a tensor belongs to, if any."""
     block = _BLOCK.fullmatch(name)
