@@ -18,7 +18,7 @@ from engine.options import MAX_DRAFT_TOKENS
 
 if TYPE_CHECKING:
     from engine.cancel import CancelToken
-    from engine.loading import Model
+    from engine.loaded_model import Model
     from engine.model.target import TargetSession
 
 PREFILL = (128, 512)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from engine.cancel import CancelToken
@@ -14,13 +14,14 @@ from engine.decoding.protocols import Drafter
 from engine.decoding.records import Failed, Finished, PrefillProgress, Record, Stats, StopReason
 from engine.decoding.reply import ThinkTokens
 from engine.decoding.sampler import Sampler
+from engine.decoding.selfcheck import SelfCheck, VerifiedRow, check_reply
 from engine.errors import Cancelled, ContextFullError, EngineError, OptionError
 from engine.options import DraftOptions, GenerateOptions
 from engine.prompt import Message, Picture, Prompt, chat_prompt, token_prompt
 from engine.text.incremental import Detokeniser
 
 if TYPE_CHECKING:
-    from engine.loading import Model
+    from engine.loaded_model import Model
 
 
 class ChatSession:
@@ -33,6 +34,7 @@ class ChatSession:
         self._model = model
         self._conversation = Conversation(model)
         self._policy: tuple[DraftOptions, LengthPolicy] | None = None
+        self._provable: tuple[Prompt, GenerateOptions, list[VerifiedRow]] | None = None
 
     @property
     def position(self) -> int:
@@ -69,6 +71,21 @@ class ChatSession:
             return
         yield from self._generate(prompt, options, cancel)
 
+    def check(self, progress: Callable[[int, int], None] | None = None, cancel: CancelToken | None = None) -> SelfCheck:
+        """Prove the last reply: read it again one token at a time, without drafts, and compare every row of logits bit
+        by bit. `progress` is called with (rows done, rows in all).
+
+        Raises:
+            OptionError: there is no reply that was made with `GenerateOptions.provable`.
+            Cancelled, or any error of the model.
+        """
+        if self._provable is None:
+            raise OptionError("There is no reply to check that was made with the option `provable`.")
+        prompt, options, rows = self._provable
+        sampler = Sampler(options.sampling, prompt.tokens)
+        with self._conversation.replay() as target:
+            return check_reply(target, self._conversation.logits, rows, sampler, cancel, progress)
+
     def prompt_tokens(self, messages: Sequence[Message], options: GenerateOptions) -> list[int]:
         """The token ids that `reply` would read.
 
@@ -98,8 +115,11 @@ class ChatSession:
         except EngineError as error:
             yield _failed(error, decoder, progress)
         finally:
+            self._provable = None
             if decoder is not None:
                 conversation.settle(prompt, decoder.tokens)
+                if options.provable and decoder.rows:
+                    self._provable = (prompt, options, decoder.rows)
 
     def _check(self, tokens: Sequence[int]) -> None:
         """Raise before anything is computed if this prompt cannot be answered."""
@@ -128,7 +148,8 @@ class ChatSession:
             think=think,
             thinking=model.think is not None and model.think.inside(tokens),
             policy=self._length_policy(options.draft),
-            reads=model.reads,
+            reads=model.statistics,
+            keep_rows=options.provable,
         )
 
     def _length_policy(self, options: DraftOptions) -> LengthPolicy:

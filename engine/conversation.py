@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,12 +16,13 @@ from engine.decoding.drafters.mtp import MtpDrafter
 from engine.decoding.drafters.ngram import NgramDrafter
 from engine.decoding.protocols import Drafter
 from engine.decoding.records import PrefillProgress
+from engine.model.target import TargetSession
 from engine.options import DraftOptions
 from engine.prefix_cache import PrefixCache, TurnCheckpoint
 from engine.prompt import PlacedPicture, Prompt
 
 if TYPE_CHECKING:
-    from engine.loading import Model
+    from engine.loaded_model import Model
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -41,6 +43,7 @@ class Conversation:
         self._soft_drafts = model.soft_drafts
         self._mtp = None if self._mtp_model is None else MtpDrafter(self._mtp_model, model.end_tokens)
         self._ngram = NgramDrafter(model.end_tokens)
+        self._combined = None if self._mtp is None else CombinedDrafter(self._mtp, self._ngram)
         self._wants_mtp = False
         self._drafter: Drafter | None = None
 
@@ -49,8 +52,8 @@ class Conversation:
         names = options.drafter.split("+") if options.enabled else []
         self._wants_mtp = "mtp" in names and self._mtp is not None
         note = f"0 drafts: {self._no_mtp}." if "mtp" in names and self._mtp is None else ""
-        if self._wants_mtp and "ngram" in names and self._mtp is not None:
-            self._drafter = CombinedDrafter(self._mtp, self._ngram)
+        if self._wants_mtp and "ngram" in names:
+            self._drafter = self._combined
         elif self._wants_mtp:
             self._drafter = self._mtp
         else:
@@ -89,6 +92,8 @@ class Conversation:
         tokens, boundaries = prompt.tokens, prompt.boundaries
         reused, start = self.target.position, time.perf_counter()
         hidden: FloatArray | None = None
+        if self._mtp_model is not None:
+            self._mtp_model.cancel = cancel
         for stage in self._look_at(prompt.pictures, cancel):
             yield PrefillProgress(reused, len(tokens), reused, time.perf_counter() - start, stage)
         while self.target.position < len(tokens):
@@ -100,6 +105,7 @@ class Conversation:
                 self.prefix.add(TurnCheckpoint(end, self.target.snapshot(), hidden[-1:].copy()))
         assert hidden is not None
         self.logits: FloatArray = self.target.logits(hidden[-1:])[0]
+        self.prompt_end = self.target.snapshot()
         yield PrefillProgress(len(tokens), len(tokens), reused, time.perf_counter() - start)
 
     def _look_at(self, pictures: Sequence[PlacedPicture], cancel: CancelToken | None) -> Iterator[str]:
@@ -128,6 +134,16 @@ class Conversation:
         if self._wants_mtp and self._mtp is not None:
             self._mtp.extend(chunk, hidden)
         return hidden
+
+    @contextmanager
+    def replay(self) -> Iterator[TargetSession]:
+        """Go back to the end of the last prompt, for someone who reads the reply again; on leaving, whatever has been
+        read by then counts as kept."""
+        self.target.restore(self.prompt_end)
+        try:
+            yield self.target
+        finally:
+            self._truncate(self.target.position, None)
 
     def settle(self, prompt: Prompt, reply: Sequence[int]) -> None:
         """A reply is over: note which of its tokens the caches hold (the last one was never read)."""

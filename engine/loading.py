@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+import psutil
 
 from engine.cancel import CancelToken
-from engine.chat import ChatSession
 from engine.decoding.records import LoadProgress
 from engine.demo import resolve
 from engine.errors import CheckpointError, OptionError, SidecarError
@@ -21,146 +18,24 @@ from engine.files.vision import VisionSource, open_vision
 from engine.kernels.context import ComputeContext
 from engine.kernels.cpu import physical_cores
 from engine.kernels.warm_up import warm_up
-from engine.model.mtp import MtpLayer, MtpSession
-from engine.model.target import TargetSession
+from engine.loaded_model import Model, ModelInfo
+from engine.model.mtp import MtpLayer
 from engine.model.trunk import Trunk
 from engine.model.vision_tower import VisionTower
 from engine.options import LoadOptions, SamplingOptions
-from engine.text.chat_template import ChatTemplate
-from engine.text.thinking import ThinkTokens, find_think_tokens
+from engine.text.chat_template import ChatTemplate, open_chat_template
+from engine.text.thinking import find_think_tokens
 from engine.text.tokenizer import Tokenizer, open_tokenizer
-from engine.weights.store import WeightStore, open_weights
+from engine.weights.file_layer import DiskFiles
+from engine.weights.plan import auto_budget, session_bytes
+from engine.weights.reader import Stall
+from engine.weights.store import ReadOptions, WeightStore, open_weights
 
 Progress = Callable[[LoadProgress], None]
 
-
-@dataclass(frozen=True, slots=True)
-class ModelInfo:
-    """What a person wants to know about the loaded model."""
-
-    name: str
-    path: str
-    sidecar: str | None
-    architecture: str
-    parameters: int
-    weight_bytes: int
-    layers: int
-    hidden_size: int
-    vocabulary: int
-    context: int
-    mtp: str
-    """Where drafts come from: `checkpoint`, `sidecar` or `none`."""
-    draft_note: str
-    """Why there are no MTP drafts, or an empty string."""
-    draft_head_rows: int
-    """Rows of the head that drafts use."""
-    threads: int
-    formats: tuple[str, ...]
-    recommended: SamplingOptions
-    thinking: bool
-    """Does the chat template know `enable_thinking`?"""
-    vision: bool = False
-    """Can it see pictures?"""
-    vision_note: str = ""
-    """Why not, if not."""
-
-
-class Model:
-    """A loaded checkpoint. Sessions share its weights; one computes at a time."""
-
-    def __init__(
-        self,
-        info: ModelInfo,
-        checkpoint: Checkpoint,
-        weights: WeightStore,
-        trunk: Trunk,
-        mtp: MtpLayer | None,
-        tokenizer: Tokenizer,
-        template: ChatTemplate,
-        think: ThinkTokens | None,
-        vision: VisionTower | None,
-        soft_drafts: bool,
-    ) -> None:
-        self.info = info
-        self.vision = vision
-        """The vision tower; None if the model cannot see."""
-        self.image_token = checkpoint.config.image_token_id or tokenizer.id_of("<|image_pad|>")
-        self.soft_drafts = soft_drafts
-        self.tokenizer = tokenizer
-        self.template = template
-        self.think = think
-        self.end_tokens = frozenset(checkpoint.config.eos_ids)
-        self._weights = weights
-        self._trunk = trunk
-        self._mtp = mtp
-
-    def new_session(self) -> ChatSession:
-        """A conversation with caches of its own."""
-        return ChatSession(self)
-
-    def new_target(self) -> TargetSession:
-        """The trunk with empty caches."""
-        return TargetSession(self._trunk, self.info.vocabulary, self.info.context)
-
-    def new_mtp(self) -> MtpSession | None:
-        """The MTP layer with an empty cache; None if there is none."""
-        return None if self._mtp is None else MtpSession(self._mtp, self.info.vocabulary, self.info.context)
-
-    def encode(self, text: str) -> list[int]:
-        return self.tokenizer.encode(text)
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return self.tokenizer.decode(ids)
-
-    def logits(
-        self,
-        tokens: Sequence[int],
-        *,
-        rows_per_pass: int | None = None,
-        mtp: bool = False,
-        cancel: CancelToken | None = None,
-    ) -> dict[str, npt.NDArray[np.float32]]:
-        """`logits` [T, V] and `hidden` [T, H] of a token sequence, read `rows_per_pass` at a time; with `mtp` also
-        `mtp_logits` [T, n]: row i pairs hidden state i with token i + 1, the last row with the greedy next token.
-
-        Raises:
-            OptionError: no tokens, ids outside the vocabulary, more tokens than the context, or no MTP layer.
-        """
-        self._check_tokens(tokens)
-        step = rows_per_pass or 128
-        target = self.new_target()
-        hidden = np.concatenate([target.forward(tokens[i : i + step], cancel) for i in range(0, len(tokens), step)])
-        logits = np.concatenate([target.logits(hidden[i : i + step]) for i in range(0, len(tokens), step)])
-        arrays = {"logits": logits, "hidden": hidden}
-        if mtp:
-            draft = self.new_mtp()
-            if draft is None:
-                raise OptionError(f"{self.info.name} has no MTP layer: {self.info.draft_note}")
-            following = [*tokens[1:], int(logits[-1].argmax())]
-            parts = [
-                draft.logits(draft.forward(hidden[i : i + step], following[i : i + step]))
-                for i in range(0, len(tokens), step)
-            ]
-            arrays["mtp_logits"] = np.concatenate(parts)
-        return arrays
-
-    def _check_tokens(self, tokens: Sequence[int]) -> None:
-        if not tokens:
-            raise OptionError("There are no tokens: give at least one id.")
-        if len(tokens) > self.info.context:
-            raise OptionError(f"{len(tokens)} tokens do not fit into the context of {self.info.context}.")
-        wrong = next((t for t in tokens if not 0 <= t < self.info.vocabulary), None)
-        if wrong is not None:
-            raise OptionError(f"Token {wrong} is outside the vocabulary of {self.info.vocabulary} ids.")
-
-    def reads(self) -> tuple[int, float]:
-        """Bytes read from disk since the model was loaded, and seconds that computing waited for them."""
-        counters = self._weights.statistics()
-        return counters.bytes_read, counters.wait_s
-
-    def close(self) -> None:
-        """Give the weights' memory and files back. The model must not be used afterwards."""
-        self._weights.close()
+_USUAL_CONTEXT = 32_768
+"""Positions for which `auto` leaves memory: few conversations fill a context of 262,144."""
+_FOR_SIDECAR = 1 << 30
 
 
 def load_model(
@@ -170,10 +45,12 @@ def load_model(
     mmproj: str | Path | None = None,
     options: LoadOptions | None = None,
     progress: Progress | None = None,
+    stalled: Callable[[Stall], None] | None = None,
     cancel: CancelToken | None = None,
 ) -> Model:
     """Open a checkpoint and make it ready to chat. `sidecar` brings other drafts, `mmproj` a vision tower (folders in
-    the published layout have their own inside).
+    the published layout have their own inside). `stalled` is called about once a second, from the computing thread,
+    while the disk delivers nothing; it must return at once.
 
     Raises:
         CheckpointError, UnsupportedError, SidecarError: a file is missing, damaged, of another kind, or does not fit.
@@ -188,14 +65,16 @@ def load_model(
     extra = None if sidecar is None else open_sidecar(sidecar, checkpoint.config)
     vision, vision_note = _vision(checkpoint, mmproj)
     tokenizer = open_tokenizer(checkpoint.tokenizer)
-    template = ChatTemplate(checkpoint.chat_template)
+    template = open_chat_template(checkpoint)
     cancel.check()
     context = ComputeContext(options.threads or physical_cores())
     _prepare_kernels(context, checkpoint, extra, report, cancel)
     weights = open_weights(
         checkpoint,
         extra,
-        budget=options.memory_budget,
+        budget=_budget(options, checkpoint, extra),
+        split_heads=True,
+        reading=ReadOptions(DiskFiles(), on_stall=stalled),
         progress=lambda done, total: report(LoadProgress("weights", "reading weights", done, total, "bytes")),
         cancel=cancel,
     )
@@ -270,6 +149,7 @@ def _assemble(
         thinking=template.knows_thinking,
         vision=vision is not None,
         vision_note=vision_note,
+        notes=(*checkpoint.notes, *tokenizer.notes, *([sidecar.note] if sidecar is not None and sidecar.note else [])),
     )
     tower = None if vision is None else VisionTower(vision, context)
     return Model(
@@ -285,10 +165,19 @@ def _mtp_layer(
         if sidecar is not None:
             raise SidecarError(f"{sidecar.path.name} has no MTP layer: the tensor mtp.fc.weight is missing.")
         return None
-    draft_ids = None if sidecar is None else sidecar.draft_ids
-    names = ["mtp", "draft_head" if draft_ids is not None else "head"]
-    step_bytes = sum(unit.nbytes for unit in weights.units if unit.name in names)
-    return MtpLayer(checkpoint.config, weights, context, draft_ids=draft_ids, step_bytes=step_bytes)
+    draft_ids = checkpoint.draft_ids if sidecar is None else sidecar.draft_ids
+    return MtpLayer(checkpoint.config, weights, context, draft_ids=draft_ids, step_bytes=weights.draft_step_bytes)
+
+
+def _budget(options: LoadOptions, checkpoint: Checkpoint, sidecar: Sidecar | None) -> int | None:
+    """Bytes for weights; None for all of them."""
+    if options.memory_budget != "auto":
+        return options.memory_budget
+    config = checkpoint.config
+    positions = min(options.context or config.context, _USUAL_CONTEXT)
+    session = session_bytes(config, positions, with_mtp=config.mtp_layers > 0 or sidecar is not None)
+    budget = auto_budget(psutil.virtual_memory().available, session)
+    return None if budget >= checkpoint.weight_bytes + _FOR_SIDECAR else budget
 
 
 def _context(own: int, asked: int | None) -> int:
@@ -305,7 +194,8 @@ def recommended_sampling(generation_config: Mapping[str, Any]) -> SamplingOption
         usable = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
         return float(value) if usable and value is not None else default
 
-    if generation_config.get("do_sample") is not True:
+    said = {"temperature", "top_k", "top_p", "min_p"} & generation_config.keys()
+    if generation_config.get("do_sample") is False or not said:
         return SamplingOptions()
     return SamplingOptions(
         temperature=number("temperature", 1.0, 0, 100),

@@ -11,6 +11,8 @@ from engine.errors import OptionError
 
 DrafterName = Literal["none", "mtp", "ngram", "mtp+ngram"]
 LengthPolicyName = Literal["fixed", "adaptive", "cost-aware"]
+MemoryBudget = int | Literal["auto"] | None
+"""Bytes for weights; "auto" takes what is free less a margin, None keeps everything in memory."""
 
 MAX_DRAFT_TOKENS = 14
 """A verification pass has one row more than drafts, and decode kernels are exact up to 15 rows."""
@@ -100,6 +102,8 @@ class GenerateOptions:
     """The template's `enable_thinking`; None leaves it to the template."""
     top_alternatives: int = 0
     """How many alternatives of model and drafter each token's record carries."""
+    provable: bool = False
+    """Keep of each row of logits what `ChatSession.check` compares (a checksum and the highest logits)."""
 
     def __post_init__(self) -> None:
         _require(self.max_new_tokens >= 1, "max new tokens", self.max_new_tokens, "1 or more")
@@ -115,12 +119,14 @@ class LoadOptions:
     """Compute threads; None takes the physical cores."""
     context: int | None = None
     """Most positions a session may use; None takes the checkpoint's own limit."""
-    memory_budget: int | None = None
-    """Bytes for weights; None keeps everything in memory."""
+    memory_budget: MemoryBudget = None
     soft_picture_drafts: bool = False
     """What the MTP layer sees where a picture stands: the picture's embeddings, or (False) the placeholder tokens'."""
 
     def __post_init__(self) -> None:
         _require(self.threads is None or 1 <= self.threads <= 256, "threads", self.threads, "1…256")
         _require(self.context is None or self.context >= 16, "context", self.context, "16 or more")
-        _require(self.memory_budget is None or self.memory_budget > 0, "memory budget", self.memory_budget, "above 0")
+        budget = self.memory_budget
+        _require(
+            budget in (None, "auto") or (isinstance(budget, int) and budget > 0), "memory budget", budget, "above 0"
+        )

@@ -12,7 +12,7 @@ from engine.errors import OptionError, PictureError
 from engine.model.positions import VisionSpan
 
 if TYPE_CHECKING:
-    from engine.loading import Model
+    from engine.loaded_model import Model
     from engine.pictures import Patches
 
 
@@ -96,7 +96,8 @@ def chat_prompt(messages: Sequence[Message], thinking: bool | None, model: Model
     if not messages or not (messages[-1].content.strip() or messages[-1].images):
         raise OptionError("The prompt is empty: write something first.")
     template, encode = model.template, model.tokenizer.encode
-    plain = [_as_dict(m) for m in messages]
+    # Control tokens that a person spells out are characters: they cannot end a turn or begin another one.
+    plain = [_as_dict(m, model.tokenizer.shield(m.content)) for m in messages]
     tokens = encode(template.render(plain, enable_thinking=thinking), special=True)
     history = encode(template.render(plain, add_generation_prompt=False, enable_thinking=thinking), special=True)
     # Later prompts repeat the history, but not always the generation prompt (its think block is often taken out).
@@ -109,11 +110,11 @@ def chat_prompt(messages: Sequence[Message], thinking: bool | None, model: Model
     return Prompt(expanded, _keys(expanded, placed, images), (boundary,), tuple(placed))
 
 
-def _as_dict(message: Message) -> dict[str, Any]:
+def _as_dict(message: Message, text: str) -> dict[str, Any]:
     if not message.images:
-        return {"role": message.role, "content": message.content}
+        return {"role": message.role, "content": text}
     parts: list[dict[str, str]] = [{"type": "image"} for _ in message.images]
-    return {"role": message.role, "content": [*parts, {"type": "text", "text": message.content}]}
+    return {"role": message.role, "content": [*parts, {"type": "text", "text": text}]}
 
 
 def _expand(tokens: list[int], images: Sequence[Picture], model: Model) -> tuple[list[int], list[PlacedPicture]]:

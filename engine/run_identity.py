@@ -20,7 +20,7 @@ from engine.options import GenerateOptions
 from engine.version import __version__
 
 if TYPE_CHECKING:
-    from engine.loading import ModelInfo
+    from engine.loaded_model import ModelInfo
 
 _WHOLE = 64 << 20  # bytes up to which a file is digested whole
 _SAMPLES, _SAMPLE = 64, 1 << 20

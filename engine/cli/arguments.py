@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from engine.demo import DEMO, demo_sidecar_path, resolve
 from engine.errors import CheckpointError, OptionError
-from engine.options import LoadOptions
+from engine.options import LoadOptions, MemoryBudget
 
 if TYPE_CHECKING:
     from engine.cancel import CancelToken
     from engine.decoding.records import LoadProgress
-    from engine.loading import Model
+    from engine.loaded_model import Model
 
 _UNITS = {
     "": 1,
@@ -40,6 +40,24 @@ def byte_size(text: str) -> int:
     return int(float(match[1]) * _UNITS[(match[2] or "").lower()])
 
 
+def memory_budget(text: str) -> MemoryBudget:
+    """A size, `auto`, or `everything`, which is None."""
+    word = text.strip().lower()
+    if word == "everything":
+        return None
+    if word == "auto":
+        return "auto"
+    try:
+        nbytes = byte_size(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no memory budget; write a size like 2GiB, or auto, or everything"
+        ) from None
+    if nbytes <= 0:
+        raise argparse.ArgumentTypeError("a memory budget must be more than nothing; write it like 2GiB")
+    return nbytes
+
+
 def token_ids(text: str) -> list[int]:
     """Token ids, separated by commas or spaces: `1,2,3`."""
     try:
@@ -55,11 +73,17 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mmproj", metavar="FILE", help="vision tower from another file, for GGUF models")
     parser.add_argument("--threads", type=int, metavar="N", help="compute threads (default: physical cores)")
     parser.add_argument("--context", type=int, metavar="N", help="most positions (default: the model's own limit)")
+    add_memory_budget(parser)
+
+
+def add_memory_budget(parser: argparse._ActionsContainer) -> None:
+    """How much memory weights may take."""
     parser.add_argument(
         "--memory-budget",
-        type=byte_size,
+        type=memory_budget,
         metavar="SIZE",
-        help="stream weights from disk within this much memory, e.g. 2GiB",
+        help="memory for weights, e.g. 2GiB: what does not fit is streamed from disk; auto takes what is free"
+        " (default: everything)",
     )
 
 
@@ -76,7 +100,7 @@ def open_model(arguments: argparse.Namespace, progress: Callable[[LoadProgress],
 
     return load_model(
         path,
-        sidecar=_sidecar(arguments.sidecar),
+        sidecar=sidecar_path(arguments.sidecar),
         mmproj=arguments.mmproj,
         options=options,
         progress=progress,
@@ -84,7 +108,8 @@ def open_model(arguments: argparse.Namespace, progress: Callable[[LoadProgress],
     )
 
 
-def _sidecar(text: str | None) -> Path | None:
+def sidecar_path(text: str | None) -> Path | None:
+    """The file that --sidecar names; the demo's own for `demo`."""
     if text is None:
         return None
     return demo_sidecar_path() if text == DEMO and not Path(DEMO).exists() else Path(text)

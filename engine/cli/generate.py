@@ -13,15 +13,15 @@ from engine.cli.arguments import add_model, open_model
 from engine.cli.console import Console, interruptible, styled_round, wants_colour
 from engine.cli.prompt import Prompt, add_prompt, read_prompt
 from engine.cli.reply_options import add_reply_options, reply_options
-from engine.errors import OptionError
-from engine.options import DraftOptions, GenerateOptions
+from engine.options import GenerateOptions
 
 if TYPE_CHECKING:
     from engine.cancel import CancelToken
     from engine.chat import ChatSession
-    from engine.decoding.records import Failed, Finished, LoadProgress, Record
+    from engine.decoding.records import Failed, Finished, LoadProgress, Record, Stats
+    from engine.decoding.selfcheck import SelfCheck
     from engine.decoding.trace import TraceWriter
-    from engine.loading import Model
+    from engine.loaded_model import Model
 
 _FAILED, _DIFFERS, _INTERRUPTED = 2, 1, 130
 
@@ -34,7 +34,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="one record a line instead of text")
     output.add_argument("--trace", metavar="FILE", help="save the run, to be opened in the window or compared")
-    output.add_argument("--check", action="store_true", help="decode again without drafts and compare")
+    output.add_argument("--check", action="store_true", help="read the reply again without drafts and compare bits")
     output.add_argument("--show-refused", action="store_true", help="show refused drafts, struck through")
     output.add_argument(
         "--colour", "--color", choices=("auto", "always", "never"), default="auto", help="mark verdicts"
@@ -45,8 +45,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(arguments: argparse.Namespace) -> int:
     """The command. What can be wrong with the arguments alone is found before the model is loaded."""
     prompt = read_prompt(arguments)
-    if arguments.check and not reply_options(arguments).sampling.greedy:
-        raise OptionError("--check compares greedy replies: leave --temperature out.")
+    reply_options(arguments)
     output = Output(arguments)
     with interruptible() as cancel:
         model = open_model(arguments, output.load, cancel)
@@ -101,14 +100,28 @@ class Output:
             self._console.say(note)
         self._console.say(_summary(ending))
 
-    def say(self, sentence: str) -> None:
-        self._console.say(sentence)
+    def check(self, proof: SelfCheck) -> int:
+        """The verdict of the self check; the exit code that tells it."""
+        if self._json:
+            print(json.dumps({"event": "check", "passed": proof.passed, **dataclasses.asdict(proof)}), flush=True)
+        if proof.passed:
+            self._console.say(f"Check: all {proof.rows} rows of logits are those of plain decoding, bit for bit.")
+            return 0
+        first = proof.first
+        where = "" if first is None else (
+            f": at position {first.position} the reply has token {first.token}, plain decoding {first.plain_token}"
+            f" (largest logit difference {first.largest_logit_difference:.3g})"
+        )  # fmt: skip
+        differing = f"{proof.rows - proof.identical_rows} of {proof.rows} rows differ"
+        print(f"Check failed: {differing}{where}; please report it.", file=sys.stderr)
+        return _DIFFERS
 
 
 def _reply(model: Model, prompt: Prompt, arguments: argparse.Namespace, output: Output, cancel: CancelToken) -> int:
     from engine.decoding.records import Failed, Finished
 
     options = reply_options(arguments, model.info.recommended if arguments.recommended else None)
+    options = dataclasses.replace(options, provable=arguments.check)
     session = model.new_session()
     ending: Finished | Failed | None = None
     with _tracing(arguments.trace, model, session, prompt, options) as trace:
@@ -125,13 +138,7 @@ def _reply(model: Model, prompt: Prompt, arguments: argparse.Namespace, output: 
         return _FAILED
     if cancel.cancelled:
         return _INTERRUPTED
-    if not arguments.check:
-        return 0
-    if not options.sampling.greedy:
-        raise OptionError("--check compares greedy replies, and the recommended sampling is none.")
-    plain = dataclasses.replace(options, draft=DraftOptions("none"))
-    again = [r for r in prompt.answer(model, model.new_session(), plain, cancel) if isinstance(r, Finished)]
-    return _INTERRUPTED if cancel.cancelled or not again else _check(ending, again[0], output)
+    return output.check(session.check(cancel=cancel)) if arguments.check else 0
 
 
 def _tracing(
@@ -146,18 +153,6 @@ def _tracing(
     return TraceWriter(path, describe_run(model.info, options, prompt.text, tokens))
 
 
-def _check(reply: Finished, again: Finished, output: Output) -> int:
-    """Say whether a reply and plain decoding differ in a single token."""
-    ours, plain = reply.tokens, again.tokens
-    if ours == plain:
-        output.say(f"Check: all {len(plain)} tokens are those of plain decoding.")
-        return 0
-    pairs = zip(ours, plain, strict=False)
-    place = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(ours), len(plain)))
-    print(f"Check failed: the reply parts from plain decoding at token {place}; please report it.", file=sys.stderr)
-    return _DIFFERS
-
-
 def _summary(ending: Finished) -> str:
     stats = ending.stats
     parts = [f"{stats.emitted} tokens, the first with the prompt, then {stats.tokens_per_round:.2f} per round"]
@@ -165,5 +160,18 @@ def _summary(ending: Finished) -> str:
         parts.append(f"{100 * stats.acceptance:.0f} % of {stats.tested} tested drafts accepted")
     parts.append(f"{stats.tokens_per_s:.1f} tokens/s")
     if stats.bytes_read:
-        parts.append(f"{stats.bytes_read / 1e9:.2f} GB read, {stats.disk_wait_s:.2f} s waited for it")
+        parts.append(_disk(stats))
     return ", ".join(parts) + f"; ended by {stats.stop_reason}."
+
+
+def _disk(stats: Stats) -> str:
+    """What streaming cost, and how well memory served."""
+    disk = stats.disk
+    words = [f"{stats.bytes_read / 1e9:.2f} GB read, {stats.disk_wait_s:.2f} s waited for it"]
+    overlap = disk.overlap(stats.disk_wait_s)
+    if overlap is not None:
+        words.append(f"{100 * overlap:.0f} % of reading beside computing")
+    for name, hits, misses in (("layers", disk.hits, disk.misses), ("experts", disk.expert_hits, disk.expert_misses)):
+        if hits + misses:
+            words.append(f"{100 * hits / (hits + misses):.0f} % of {name} found in memory")
+    return ", ".join([*words, f"{disk.memory_bytes / (1 << 20):,.0f} MiB of weights in memory"])

@@ -8,8 +8,13 @@ import sys
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from engine.cli.arguments import add_memory_budget, sidecar_path
+from engine.cli.plan import plan_lines, planned_json, size
+
 if TYPE_CHECKING:
     from engine.files.report import Report
+    from engine.weights.plan import Plan
+    from engine.weights.prediction import Machine
 
 _UNUSABLE = 2
 
@@ -22,6 +27,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("model", metavar="MODEL", help="folder, .safetensors or .gguf file, or demo")
     parser.add_argument("--json", action="store_true", help="one JSON object")
+    plan = parser.add_argument_group("plan", "how a memory budget would be spent, and what speed to expect")
+    plan.add_argument("--plan", action="store_true", help="plan a memory budget; measures the disk for half a second")
+    add_memory_budget(plan)
+    plan.add_argument("--sidecar", metavar="FILE", help="MTP layer from another file (demo: the demo's own sidecar)")
+    plan.add_argument("--context", type=int, metavar="N", help="positions of a conversation to leave memory for")
     parser.set_defaults(run=run)
 
 
@@ -31,13 +41,26 @@ def run(arguments: argparse.Namespace) -> int:
     from engine.files.report import describe
 
     report = describe(resolve(arguments.model))
+    planned = _plan(arguments) if arguments.plan and report.kind == "model" and report.usable else None
     if arguments.json:
-        print(json.dumps(report.to_dict(), ensure_ascii=False, indent=2))
+        added = {} if planned is None else {"plan": planned_json(*planned)}
+        print(json.dumps(report.to_dict() | added, ensure_ascii=False, indent=2))
+    elif planned is not None:
+        print("\n".join(plan_lines(*planned)))
     elif report.kind != "unusable":
         print("\n".join(_lines(report)))
     for problem in report.problems:
         print(problem, file=sys.stderr)
     return 0 if report.usable else _UNUSABLE
+
+
+def _plan(arguments: argparse.Namespace) -> tuple[Plan, Machine]:
+    from engine.planning import measure_machine, plan_for
+
+    machine = measure_machine(arguments.model)
+    budget = arguments.memory_budget
+    sidecar = sidecar_path(arguments.sidecar)
+    return plan_for(arguments.model, sidecar, budget=budget, context=arguments.context, machine=machine), machine
 
 
 def _lines(report: Report) -> list[str]:
@@ -80,13 +103,3 @@ def _units(report: Report) -> list[tuple[str, str]]:
         text = size(nbytes) + (f" + experts {size(expert_bytes)}" if expert_bytes else "")
         rows.append((name, text if len(units) == 1 else f"{text} each"))
     return rows
-
-
-def size(nbytes: int) -> str:
-    """Bytes for people, in binary units."""
-    value = float(nbytes)
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} TiB"

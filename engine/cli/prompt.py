@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from engine import ChatSession, Message, Picture
     from engine.cancel import CancelToken
     from engine.decoding.records import Record
-    from engine.loading import Model
+    from engine.loaded_model import Model
     from engine.options import GenerateOptions
 
 ROLES = ("system", "user", "assistant")

@@ -47,7 +47,9 @@ class MtpLayer:
         self._weights = weights
         self._context = context
         self._workspace = Workspace()
-        self._head = "draft_head" if draft_ids is not None else "head"
+        self._head = "draft_head" if weights.pieces("draft_head") else "head"
+        own_table = "mtp.embed_tokens.weight"
+        self._table = own_table if weights.has(own_table) else "embed_tokens.weight"
         self._norm_embedding = weights.vector("mtp.pre_fc_norm_embedding.weight")  # [H]
         self._norm_hidden = weights.vector("mtp.pre_fc_norm_hidden.weight")  # [H]
         self._norm = weights.vector("mtp.norm.weight")  # [H]
@@ -86,7 +88,7 @@ class MtpLayer:
         """fc([norm(embedding); norm(hidden)]) [T, H]"""
         width, eps = self.config.hidden_size, np.float32(self.config.rms_eps)
         embedded, normed = run.array("embedded", width), run.array("half", width)
-        self._weights.embedding(np.asarray(tokens, np.int64), embedded)
+        self._weights.embedding(np.asarray(tokens, np.int64), embedded, table=self._table)
         for row, rows in overrides:
             embedded[row : row + len(rows)] = rows
         pair = run.array("pair", 2 * width)
@@ -116,6 +118,8 @@ class MtpSession:
         """Pictures among the tokens: a pair stands where its hidden state's token stands."""
         self.soft_tokens: dict[VisionSpan, FloatArray] = {}
         """Embeddings that stand for the placeholders of a picture here too; empty to leave the placeholders' own."""
+        self.cancel: CancelToken | None = None
+        """Checked by every pass, so that a Stop need not wait for a slow disk."""
 
     @property
     def position(self) -> int:
@@ -134,7 +138,7 @@ class MtpSession:
         # Drafts may run past the last position that the trunk can fill.
         self._cache.reserve(self._position + len(tokens), self._context + 16)
         out = self._layer.forward(
-            self._cache, self._position, hidden, tokens, self.spans, list(self._overrides(len(tokens)))
+            self._cache, self._position, hidden, tokens, self.spans, list(self._overrides(len(tokens))), self.cancel
         )
         self._position += len(tokens)
         return out

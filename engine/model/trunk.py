@@ -32,6 +32,8 @@ class Trunk:
         self._weights = weights
         self._context = context
         self._workspace = Workspace()
+        self.layers_done = 0
+        """Layers of the pass under way that are complete; other threads may look."""
         self._final_norm = weights.vector("norm.weight")  # [H]
         self._layers = [
             DecoderLayer(
@@ -64,7 +66,9 @@ class Trunk:
                 if cancel is not None:
                     cancel.check()
                 layer(run, residual, cache, cancel)
+                self.layers_done = (self.layers_done + 1) % len(self._layers)
         except BaseException:
+            self.layers_done = 0
             state.abandon()
             raise
         state.commit(rows)
@@ -104,10 +108,13 @@ def head_logits(
     weights: WeightSource, unit: str, context: ComputeContext, hidden: FloatArray, cancel: CancelToken | None = None
 ) -> FloatArray:
     """New logits [T, n] of hidden states [T, H] with the head in `unit`."""
-    matrix = weights.acquire(unit, cancel)["weight"]
-    try:
-        out = np.empty((len(hidden), matrix.rows), np.float32)
-        linear(context, matrix, np.ascontiguousarray(hidden), out)
-    finally:
-        weights.release(unit)
-    return out
+    x, parts = np.ascontiguousarray(hidden), []
+    for piece in weights.pieces(unit):
+        matrix = weights.acquire(piece, cancel)["weight"]
+        try:
+            part = np.empty((len(x), matrix.rows), np.float32)
+            linear(context, matrix, x, part)
+        finally:
+            weights.release(piece)
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)

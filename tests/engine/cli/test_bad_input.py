@@ -191,7 +191,6 @@ def test_nan_in_json_is_a_failed_record(run: Callable[..., Result], copy: Path) 
         (("generate", "demo", "--prompt", "a", "--context", "4097"), "4097 is more than the 4096 positions"),
         (("generate", "demo", "--prompt", "a", "--memory-budget", "lots"), "'lots' is no size"),
         (("generate", "demo", "--prompt", "a", "--logit-bias", "1"), "'1' is no bias"),
-        (("generate", "demo", "--prompt", "a", "--check", "--temperature", "1"), "--check compares greedy replies"),
         (("generate", "demo", "--prompt", "a", "--sidecar", "nothing.safetensors"), "nothing.safetensors"),
         (("logits", "demo", "--tokens", "", "--out", "x.npz"), "There are no tokens"),
         (("logits", "demo", "--tokens", "-5", "--out", "x.npz"), "Token -5 is outside"),

@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from engine.decoding.selfcheck import VerifiedRow
 from engine.decoding.trace import read_trace
 from tests.engine.cli.conftest import Result
 
@@ -73,19 +75,25 @@ def test_check(run: Run) -> None:
     assert "are those of plain decoding" in result.err
 
 
+def test_check_of_a_sampled_reply(run: Run) -> None:
+    result = run(*FRANCE, "--check", "--temperature", "1.2", "--json")
+    assert result.code == 0
+    assert result.records[-1]["event"] == "check"
+    assert result.records[-1]["identical_rows"] == result.records[-1]["rows"] > 0
+
+
 def test_check_notices_a_difference(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from engine.cli.prompt import Prompt
+    import engine.chat
 
-    answer = Prompt.answer
+    real = engine.chat.check_reply
 
-    def other(self: Prompt, model: object, session: object, options: object, cancel: object) -> object:
-        changed = Prompt(raw="Once upon a time") if options.draft.drafter == "none" else self  # type: ignore[attr-defined]
-        return answer(changed, model, session, options, cancel)  # type: ignore[arg-type]
+    def with_one_wrong_row(target: object, logits: object, rows: list[VerifiedRow], *rest: object) -> object:
+        return real(target, logits, [*rows[:-1], replace(rows[-1], digest=b"")], *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Prompt, "answer", other)
+    monkeypatch.setattr(engine.chat, "check_reply", with_one_wrong_row)
     result = run(*FRANCE, "--check")
     assert result.code == 1
-    assert "parts from plain decoding at token" in result.err
+    assert "1 of 8 rows differ: at position 29" in result.err
 
 
 def test_tokens_raw_and_messages_agree(run: Run, tmp_path: Path) -> None:
