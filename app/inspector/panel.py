@@ -1,19 +1,26 @@
-"""The inspector: four figures and three plots that move while a reply is written."""
+"""The inspector: figures, the round scrubber, plots that move while a reply is written, and the rounds as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QTabWidget, QVBoxLayout, QWidget
 
-from app.inspector.plots import AcceptancePlot, LengthPlot, TimePlot
-from app.inspector.rounds_model import Headline, RoundsModel
+from app.inspector.acceptance_plot import AcceptancePlot
+from app.inspector.calibration_plot import CalibrationPlot
+from app.inspector.cost_plot import CostPlot
+from app.inspector.plots import LengthPlot, SpeedPlot, TimePlot
+from app.inspector.round_table import RoundTable
+from app.inspector.rounds_model import SHOWN_ROUNDS, Headline, RoundsModel
+from app.inspector.scrubber import Scrubber
 from app.theme import Theme, current_theme
-from engine import Record
+from engine import Record, Round
 
 _NOTHING = "–"
+_ABOUT = SHOWN_ROUNDS // 4
+"""Rounds that the plots show after a chosen one."""
 
 
 class Figure(QWidget):
@@ -35,12 +42,16 @@ class Figure(QWidget):
 
     def show_value(self, text: str) -> None:
         """Put in another number."""
-        self.value.setText(text)
-        self.setAccessibleName(f"{self.caption.text()}: {text}")
+        if text != self.value.text():
+            self.value.setText(text)
+            self.setAccessibleName(f"{self.caption.text()}: {text}")
 
 
 class InspectorPanel(QWidget):
     """Takes records at any rate; draws only in `refresh`, and then only what changed, and only when it can be seen."""
+
+    round_chosen = Signal(object)
+    """The `Round` that a person went to here, or None for all of them."""
 
     def __init__(self, theme: Theme | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -54,12 +65,21 @@ class InspectorPanel(QWidget):
         self.per_round = Figure("tokens per round", "Accepted drafts and the model's own token; 1.0 is plain decoding")
         self.acceptance = Figure("accepted", "Accepted share of the drafts that were tested")
         self.speed = Figure("tokens/s", "Tokens per second of drafting and verifying")
+        self.scrubber = Scrubber(self.model)
         self.time = TimePlot(theme)
+        self.speeds = SpeedPlot(theme)
         self.positions = AcceptancePlot(theme)
         self.lengths = LengthPlot(theme)
-        self._cards = (self.time, self.positions, self.lengths)
+        self.calibration = CalibrationPlot(theme)
+        self.cost = CostPlot(theme)
+        self.table = RoundTable(self.model)
+        self.cards = (self.time, self.speeds, self.positions, self.lengths, self.calibration, self.cost)
+        self._over_rounds = (self.time, self.speeds, self.lengths)
         self._lay_out()
-        for box in (self.positions.rate, self.positions.source):
+        self.scrubber.moved.connect(self._on_scrubbed)
+        self.table.round_chosen.connect(self.scrubber.go)
+        self.tabs.currentChanged.connect(self._redraw)
+        for box in (self.positions.rate, self.positions.split):
             box.currentIndexChanged.connect(self._redraw)
         self.apply_theme(theme)
 
@@ -70,6 +90,8 @@ class InspectorPanel(QWidget):
     def clear(self) -> None:
         """Forget everything."""
         self.model.clear()
+        self.show_plain(None)
+        self.choose(None)
         self.refresh()
 
     def refresh(self) -> None:
@@ -77,13 +99,24 @@ class InspectorPanel(QWidget):
         if self._drawn != self.model.version and self.isVisible() and not self.window().isMinimized():
             self._redraw()
 
+    def choose(self, record: Round | None) -> None:
+        """Show a round that was chosen elsewhere; nothing if it is not among these."""
+        self.scrubber.show_number(None if record is None else self.model.number_of(record))
+        self._show_choice()
+
+    def show_plain(self, tokens_per_s: float | None) -> None:
+        """What plain decoding was measured to do on this computer."""
+        self.cost.show_plain(tokens_per_s)
+        self.speeds.show_plain(tokens_per_s)
+
     def apply_theme(self, theme: Theme) -> None:
         """Use another palette."""
         self.setStyleSheet(
             f'QLabel[type="caption"] {{ color: {theme.muted}; }} #inspectorBody {{ background: {theme.surface}; }}'
             f" #inspectorScroll {{ background: {theme.surface}; border: none; }}"
         )
-        for card in self._cards:
+        self.scrubber.apply_theme(theme)
+        for card in self.cards:
             card.apply_theme(theme)
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -91,14 +124,40 @@ class InspectorPanel(QWidget):
         super().showEvent(event)
         self.refresh()
 
+    @Slot(object)
+    def _on_scrubbed(self, number: int | None) -> None:
+        self._show_choice()
+        self.round_chosen.emit(None if number is None else self.model.log[number - 1])
+
+    def _show_choice(self) -> None:
+        """Mark the chosen round in every part."""
+        number = self.scrubber.number
+        for plot in self._over_rounds:
+            plot.mark_round(number)
+        if self.tabs.currentWidget() is self.table:
+            self.table.show_number(number)
+        elif self.isVisible():
+            self._draw_rounds()
+
+    @Slot()
     def _redraw(self) -> None:
         self._drawn = self.model.version
         self.redraws += 1
-        window = self.model.window()
         self._show_headline(self.model.headline())
-        self.time.show_rounds(window)
-        self.positions.show_model(self.model)
-        self.lengths.show_rounds(window)
+        self.scrubber.refresh()
+        if self.tabs.currentWidget() is self.table:
+            self.table.rows.refresh()
+            self.table.show_number(self.scrubber.number)
+            return
+        self._draw_rounds()
+        for card in (self.positions, self.calibration, self.cost):
+            card.show_model(self.model)
+
+    def _draw_rounds(self) -> None:
+        number = self.scrubber.number
+        window = self.model.window(last=None if number is None else number + _ABOUT)
+        for plot in self._over_rounds:
+            plot.show_rounds(window)
 
     def _show_headline(self, figures: Headline) -> None:
         self.rounds.show_value(f"{figures.rounds:,}".replace(",", "\u202f") if figures.rounds else _NOTHING)
@@ -113,23 +172,39 @@ class InspectorPanel(QWidget):
         figures.setSpacing(12)
         for figure in (self.rounds, self.per_round, self.acceptance, self.speed):
             figures.addWidget(figure, 1)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.setAccessibleName("Plots or rounds")
+        self.tabs.addTab(self._plots(), "Plots")
+        self.tabs.addTab(self.table, "Rounds")
+        body = QFrame()
+        body.setObjectName("inspectorBody")
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(figures)
+        column.addWidget(self.scrubber)
+        column.addWidget(self.tabs, 1)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(body)
+
+    def _plots(self) -> QScrollArea:
         body = QFrame()
         body.setObjectName("inspectorBody")
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 8)
         column.setSpacing(4)
-        column.addLayout(figures)
-        for card in self._cards:
-            column.addWidget(card, 1)
+        for card in self.cards:
+            column.addWidget(card, 0 if card is self.cost else 1)
         scroll = QScrollArea()
         scroll.setObjectName("inspectorScroll")
+        scroll.setAccessibleName("Plots")
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(body)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(scroll)
+        return scroll
 
 
 def _number(value: float | None, digits: int) -> str:

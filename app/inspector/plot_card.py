@@ -40,6 +40,9 @@ class _StillPlot(pg.PlotWidget):  # type: ignore[misc]
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
 
+    def sizeHint(self) -> QSize:
+        return QSize(240, PLOT_HEIGHT)
+
 
 class PlotCard(QWidget):
     """Base of the plots: subclasses fill `plot` and say what it means."""
@@ -104,9 +107,15 @@ class PlotCard(QWidget):
             f" QComboBox {{ font-size: {_caption(self.font()).pointSizeF():.1f}pt; padding: 0 6px; min-height: 20px; }}"
             " QComboBox::drop-down { width: 18px; }"
         )
-        squares = (f'<span style="color:{colour}">■</span>&nbsp;{words}' for colour, words in self.key())
-        self._key.setText(" &nbsp;".join(squares))
+        self.show_key()
         self.paint_in(theme)
+
+    def show_key(self) -> None:
+        """Say what the colours mean."""
+        squares = (f'<span style="color:{colour}">■</span>&nbsp;{words}' for colour, words in self.key())
+        text = " &nbsp;".join(squares)
+        if text != self._key.text():
+            self._key.setText(text)
 
     def show_empty(self, empty: bool) -> None:
         """Show the plot, or why there is none."""
@@ -262,7 +271,10 @@ class PlotCard(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 10, 12, 6)
         column.setSpacing(4)
+        self.controls = QHBoxLayout()
+        """Choices of the plot, below its title."""
         column.addLayout(self.header)
+        column.addLayout(self.controls)
         column.addLayout(stack, 1)
 
     def minimumSizeHint(self) -> QSize:

@@ -1,4 +1,4 @@
-"""The three plots: time per round, acceptance per position, draft length."""
+"""The plots over rounds: time, speed and draft length, each with a mark at the chosen round."""
 
 from __future__ import annotations
 
@@ -6,35 +6,64 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
 
+from app.inspector.columns import Floats
 from app.inspector.plot_card import PlotCard, Table
-from app.inspector.rounds_model import FEW, PositionRate, Rate, RoundsModel, RoundWindow, SourceFilter
+from app.inspector.rounds_model import RoundWindow
 from app.theme import Theme
 
 _GAPS_BELOW = 90
 """With fewer rounds than this, bars stand apart."""
 
 
+_SMOOTH = 10
+"""Rounds over which speed is averaged: single ones jump between one token and several."""
+
+
 def _bar_width(count: int) -> float:
     return 0.8 if count < _GAPS_BELOW else 1.0
 
 
-class TimePlot(PlotCard):
+class RoundPlot(PlotCard):
+    """Base of the plots whose axis is the round."""
+
+    x_label = "Round"
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(theme, parent)
+        self._window: RoundWindow | None = None
+        self._mark = pg.InfiniteLine(angle=90)
+        self._mark.setVisible(False)
+        self.plot.addItem(self._mark, ignoreBounds=True)
+
+    def mark_round(self, number: int | None) -> None:
+        """Show which round is chosen."""
+        self._mark.setVisible(number is not None)
+        if number is not None:
+            self._mark.setValue(number)
+
+    def paint_in(self, theme: Theme) -> None:
+        self._mark.setPen(pg.mkPen(theme.accent, style=Qt.PenStyle.DashLine))
+
+
+class TimePlot(RoundPlot):
     """Where each round's time went."""
 
     title = "Time per round"
-    x_label = "Round"
     y_label = "Time"
     y_unit = "ms"
-    reading = "One bar per round: drafting, checking the drafts, and waiting for the disk. Lower is faster."
+    reading = (
+        "One bar per round: drafting, checking the drafts, and waiting for the disk. Lower is faster, but a higher bar "
+        "may still pay: a round can give several tokens."
+    )
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
         self._bars = [pg.BarGraphItem(x=[], height=[], width=1, pen=None) for _ in range(3)]
         for bars in self._bars:
             self.plot.addItem(bars)
-        self._window: RoundWindow | None = None
         self.apply_theme(theme)
 
     def show_rounds(self, window: RoundWindow) -> None:
@@ -59,6 +88,7 @@ class TimePlot(PlotCard):
         return ((theme.draft, "draft"), (theme.verify, "verify"), (theme.disk, "disk wait"))
 
     def paint_in(self, theme: Theme) -> None:
+        super().paint_in(theme)
         for bars, colour in zip(self._bars, (theme.draft, theme.verify, theme.disk), strict=True):
             bars.setOpts(brush=pg.mkBrush(colour))
 
@@ -71,73 +101,15 @@ class TimePlot(PlotCard):
         return names, list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-class AcceptancePlot(PlotCard):
-    """How good the drafts are at each position."""
-
-    title = "Acceptance"
-    x_label = "Draft position in the round"
-    y_label = "Accepted"
-    y_unit = "%"
-    reading = (
-        "How often the 1st, 2nd, … draft of a round was accepted; the whisker is the 95 % interval (Wilson), "
-        f"grey means fewer than {FEW} tests. “If tested” counts drafts whose forerunners were accepted, "
-        "“of proposed” counts every draft."
-    )
-
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
-        self.rate = _choice("Which rate", (("if tested", "conditional"), ("of proposed", "survival")))
-        self.source = _choice("Whose drafts", (("all", "all"), ("MTP", "mtp"), ("n-gram", "ngram")))
-        for box in (self.source, self.rate):
-            self.header.addWidget(box)
-        self._bars = pg.BarGraphItem(x=[], height=[], width=0.62, pen=None)
-        self._whiskers = pg.ErrorBarItem(beam=0.16)
-        self._rates: list[PositionRate] = []
-        self.plot.addItem(self._bars)
-        self.plot.addItem(self._whiskers)
-        self.plot.setYRange(0, 100, padding=0)
-        self.plot.getAxis("bottom").setHeight(3 * self.fontMetrics().height() + 6)
-        self.plot.getAxis("left").setTicks([[(v, str(v)) for v in (0, 25, 50, 75, 100)]])
-        self.apply_theme(theme)
-
-    def show_model(self, model: RoundsModel) -> None:
-        """Draw the rates that the two choices ask for."""
-        rate: Rate = self.rate.currentData()
-        source: SourceFilter = self.source.currentData()
-        self._rates = model.positions(rate, source)
-        self.show_empty(not self._rates)
-        x = np.array([r.position for r in self._rates], dtype=np.float64)
-        share = np.array([100 * r.share for r in self._rates])
-        low = np.array([100 * r.low for r in self._rates])
-        high = np.array([100 * r.high for r in self._rates])
-        self._bars.setOpts(x=x, height=share, brushes=[pg.mkBrush(self._colour(r)) for r in self._rates])
-        self._whiskers.setData(x=x, y=share, top=high - share, bottom=share - low, pen=pg.mkPen(self._theme.text))
-        if self._rates:
-            self.plot.setXRange(0.4, max(4.0, x[-1]) + 0.6, padding=0)
-            self.plot.getAxis("bottom").setTicks([[(r.position, f"{r.position}\nn={r.tests}") for r in self._rates]])
-            self.describe("; ".join(f"position {r.position}: {r.share:.0%}, n={r.tests}" for r in self._rates))
-
-    def paint_in(self, theme: Theme) -> None:
-        self._bars.setOpts(brushes=[pg.mkBrush(self._colour(r)) for r in self._rates])
-        self._whiskers.setData(pen=pg.mkPen(theme.text))
-
-    def table(self) -> Table:
-        names = ("position", "accepted", "n", "share", "low_95", "high_95")
-        return names, [(r.position, r.accepted, r.tests, r.share, r.low, r.high) for r in self._rates]
-
-    def _colour(self, rate: PositionRate) -> str:
-        if rate.few:
-            return self._theme.plain
-        return self._theme.accepted_ngram if self.source.currentData() == "ngram" else self._theme.accepted_mtp
-
-
-class LengthPlot(PlotCard):
+class LengthPlot(RoundPlot):
     """How many drafts each round had, and how many were accepted."""
 
     title = "Draft length"
-    x_label = "Round"
     y_label = "Tokens"
-    reading = "Line: drafts proposed in the round. Filled: drafts accepted. The gap between them is work thrown away."
+    reading = (
+        "Line: drafts proposed in the round. Filled: drafts accepted. The gap between them is work thrown away. Where "
+        "the line is at 0, nothing was drafted."
+    )
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
@@ -145,7 +117,6 @@ class LengthPlot(PlotCard):
         self._offered = pg.PlotDataItem()
         self.plot.addItem(self._accepted)
         self.plot.addItem(self._offered)
-        self._window: RoundWindow | None = None
         self.apply_theme(theme)
 
     def show_rounds(self, window: RoundWindow) -> None:
@@ -170,6 +141,7 @@ class LengthPlot(PlotCard):
         return ((self._theme.text, "proposed"), (self._theme.accepted_mtp, "accepted"))
 
     def paint_in(self, theme: Theme) -> None:
+        super().paint_in(theme)
         self._accepted.setOpts(brush=pg.mkBrush(theme.accepted_mtp))
         self._offered.setPen(pg.mkPen(theme.text, width=1))
 
@@ -182,10 +154,67 @@ class LengthPlot(PlotCard):
         return names, list(zip(*(column.astype(int).tolist() for column in columns), strict=True))
 
 
-def _choice(name: str, items: Sequence[tuple[str, str]]) -> QComboBox:
-    box = QComboBox()
-    box.setAccessibleName(name)
-    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-    for words, value in items:
-        box.addItem(words, value)
-    return box
+class SpeedPlot(RoundPlot):
+    """Tokens per second, over a few rounds, beside plain decoding where it was measured."""
+
+    title = "Speed"
+    y_label = "Tokens/s"
+    reading = (
+        f"Tokens per second, averaged over {_SMOOTH} rounds. The dotted line is plain decoding, once measured with "
+        "the button under “Cost”: above it, drafting pays."
+    )
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(theme, parent)
+        self._line = pg.PlotDataItem()
+        self._plain = pg.InfiniteLine(angle=0)
+        self._plain.setVisible(False)
+        self._speeds = np.zeros(0)
+        self.plot.addItem(self._line)
+        self.plot.addItem(self._plain, ignoreBounds=True)
+        self.apply_theme(theme)
+
+    def show_rounds(self, window: RoundWindow) -> None:
+        """Draw the newest rounds."""
+        self._window = window
+        count = len(window.number)
+        self.show_empty(count == 0)
+        self._speeds = smoothed(window.emitted, window.total_ms / 1e3)
+        self._line.setData(window.number, self._speeds)
+        if count:
+            self.fit_rounds(window.number[-1])
+            plain = self._plain.value() if self._plain.isVisible() else 0.0
+            self.fit_height(max(float(self._speeds.max()), plain))
+            self.describe(f"Tokens per second over the last {count} rounds: {self._speeds[-1]:.1f} at the end.")
+
+    def show_plain(self, tokens_per_s: float | None) -> None:
+        """The line of plain decoding."""
+        self._plain.setVisible(tokens_per_s is not None)
+        self._plain.setValue(tokens_per_s or 0.0)
+        if self._window is not None:
+            self.show_rounds(self._window)
+
+    def key(self) -> Sequence[tuple[str, str]]:
+        return ((self._theme.accent, "with drafts"), (self._theme.plain, "plain"))
+
+    def paint_in(self, theme: Theme) -> None:
+        super().paint_in(theme)
+        self._line.setPen(pg.mkPen(theme.accent, width=1))
+        self._plain.setPen(pg.mkPen(theme.plain, style=Qt.PenStyle.DotLine))
+
+    def table(self) -> Table:
+        window = self._window
+        if window is None:
+            return ("round", "tokens_per_s"), ()
+        pairs = zip(window.number.astype(int).tolist(), self._speeds.tolist(), strict=True)
+        return ("round", "tokens_per_s"), list(pairs)
+
+
+def smoothed(emitted: Floats, seconds: Floats) -> Floats:
+    """Tokens per second over each round and those just before it."""
+    tokens, time = (np.concatenate(([0.0], np.cumsum(column))) for column in (emitted, seconds))
+    end = np.arange(1, len(tokens))
+    start = np.maximum(0, end - _SMOOTH)
+    elapsed = time[end] - time[start]
+    speeds: Floats = np.divide(tokens[end] - tokens[start], elapsed, out=np.zeros(len(end)), where=elapsed > 0)
+    return speeds

@@ -26,7 +26,7 @@ def panel(qtbot: QtBot) -> InspectorPanel:
 
 
 def cards(panel: InspectorPanel) -> list[PlotCard]:
-    return [panel.time, panel.positions, panel.lengths]
+    return list(panel.cards)
 
 
 def test_nothing_is_drawn_while_hidden_and_all_of_it_when_shown(panel: InspectorPanel, qtbot: QtBot) -> None:
@@ -87,10 +87,11 @@ def test_choices_change_the_acceptance_plot_at_once(panel: InspectorPanel) -> No
     panel.positions.rate.setCurrentIndex(1)
     survival = panel.positions.table()[1]
     assert conditional != survival
-    assert [row[1] for row in conditional] == [row[1] for row in survival], "accepted is the same count"
-    panel.positions.source.setCurrentIndex(2)
-    assert list(panel.positions.table()[1]) == [], "no n-gram drafts in this reply"
-    assert panel.positions._empty.isVisible()
+    assert [row[2] for row in conditional] == [row[2] for row in survival], "accepted is the same count"
+    panel.positions.split.setCurrentIndex(2)
+    assert {row[0] for row in panel.positions.table()[1]} == {"MTP"}, "no n-gram drafts in this reply"
+    panel.positions.split.setCurrentIndex(1)
+    assert {row[0] for row in panel.positions.table()[1]} == {"answer"}, "no thinking in this reply"
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
@@ -111,8 +112,8 @@ def test_every_plot_has_title_axes_with_units_reading_and_name(panel: InspectorP
         assert card.reading
         assert card.toolTip() == card.reading
         assert card.widget.accessibleName() == card.title
-        for side in ("left", "bottom"):
-            assert card.plot.getAxis(side).labelText
+        assert card.plot.getAxis("bottom").labelText
+        assert card is panel.cost or card.plot.getAxis("left").labelText
     assert "ms" in panel.time.plot.getAxis("left").labelText
     assert "%" in panel.positions.plot.getAxis("left").labelText
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.inspector.rounds_model import FEW, PositionRate, RoundsModel
-from engine import Finished, PrefillProgress, Round, wilson_interval
+from engine import DraftedToken, Finished, PrefillProgress, Round, wilson_interval
 from tests.app.chat import scripted_records as script
 from tests.app.chat.test_cells import draft, one_round, said
 
@@ -75,13 +77,16 @@ def test_the_parts_of_a_round_add_up_to_its_time(
 
 
 def test_the_window_holds_the_newest_rounds_with_their_numbers() -> None:
-    model = RoundsModel(capacity=50)
+    model = RoundsModel()
     rounds = script.long_reply(400)
     model.add_records(rounds)
     window = model.window(30)
     assert window.number.tolist() == list(range(len(rounds) - 29, len(rounds) + 1))
     assert window.accepted.tolist() == [sum(d.verdict == "accepted" for d in r.drafts) for r in rounds[-30:]]
-    assert len(model.window(1000).number) == 50
+    assert len(model.window(10**6).number) == len(rounds)
+    earlier = model.window(30, last=40)
+    assert earlier.number.tolist() == list(range(11, 41))
+    assert earlier.accepted.tolist() == [sum(d.verdict == "accepted" for d in r.drafts) for r in rounds[10:40]]
 
 
 def test_the_window_is_a_copy() -> None:
@@ -124,3 +129,33 @@ def test_version_grows_only_with_rounds() -> None:
     assert model.version > changed
     assert model.positions() == []
     assert model.rounds == 0
+
+
+def test_phases_are_counted_apart() -> None:
+    thinking = replace(ALL, phase="think")
+    model = model_of(thinking, HALF)
+    assert counts(model.positions(phase="think")) == [(1, 1, 1), (2, 1, 1)]
+    assert counts(model.positions(phase="answer")) == [(1, 1, 1), (2, 0, 1)]
+
+
+def test_calibration_bins_what_the_drafter_claimed() -> None:
+    def claimed(probability: float, verdict: str) -> DraftedToken:
+        return replace(draft("a", verdict), draft_probability=probability)
+
+    sure = one_round([claimed(0.95, "accepted"), claimed(1.0, "accepted")], [said("c", "bonus")])
+    unsure = one_round([claimed(0.15, "rejected"), claimed(0.15, "unused")], [said("x", "correction")])
+    low, high = model_of(sure, unsure, COPIED).calibration()
+    assert (low.claimed, low.rate.accepted, low.rate.tests) == (pytest.approx(0.15), 0, 1)
+    assert (high.claimed, high.rate.accepted, high.rate.tests) == (pytest.approx(0.975), 2, 2)
+
+
+def test_costs_add_up_over_rounds() -> None:
+    costs = model_of(Round(1, 0, "answer", (), (), 0.01, 0.03, 0.02), Round(2, 0, "answer", (), (), 0.02, 0.01)).costs()
+    assert (costs.draft_s, costs.verify_s, costs.wait_s) == pytest.approx((0.03, 0.02, 0.02))
+    assert costs.total_s == pytest.approx(0.07)
+
+
+def test_a_round_is_found_again_by_identity() -> None:
+    model = model_of(ALL, HALF)
+    assert model.number_of(HALF) == 2
+    assert model.number_of(replace(HALF)) is None
