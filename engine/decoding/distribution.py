@@ -12,6 +12,8 @@ from engine.decoding.protocols import IntArray
 
 DoubleArray = npt.NDArray[np.float64]
 
+_BLOCK = 1024  # tokens summed together, so that drawing one needs no array as long as the vocabulary
+
 
 @dataclass(frozen=True)
 class Distribution:
@@ -31,10 +33,15 @@ class Distribution:
 
     def sample(self, uniform: float) -> int:
         """The token at `uniform` (in [0, 1)) of the cumulative distribution. Never one of probability 0."""
-        slot = int(self._cumulative.searchsorted(uniform * self._cumulative[-1], side="right"))
-        if slot == len(self.ids):  # rounding took the product up to the total
-            slot = int(np.flatnonzero(self.probabilities)[-1])
-        return int(self.ids[slot])
+        ends = self._block_ends
+        wanted = uniform * ends[-1]
+        block = min(int(ends.searchsorted(wanted, side="right")), len(ends) - 1)
+        start = block * _BLOCK
+        inside = np.cumsum(self.probabilities[start : start + _BLOCK])
+        slot = int(inside.searchsorted(wanted - (ends[block - 1] if block else 0.0), side="right"))
+        if slot == len(inside):  # rounding took it past the block: the last token that can come before there
+            slot = int(np.flatnonzero(self.probabilities[: start + slot])[-1]) - start
+        return int(self.ids[start + slot])
 
     def residual(self, draft: Distribution | None, token: int) -> Distribution:
         """What to draw from after `token`, drawn from `draft` (None: certain), was refused: max(0, p − q), normalised.
@@ -52,8 +59,9 @@ class Distribution:
         return Distribution(self.ids[kept], excess[kept] / total)
 
     @cached_property
-    def _cumulative(self) -> DoubleArray:
-        return np.cumsum(self.probabilities)
+    def _block_ends(self) -> DoubleArray:
+        """The cumulative distribution after each block of tokens."""
+        return np.cumsum(np.add.reduceat(self.probabilities, np.arange(0, len(self.ids), _BLOCK)))
 
     def at(self, ids: IntArray) -> DoubleArray:
         """The probabilities of `ids` [m]."""

@@ -4,6 +4,9 @@ Order of operations, that of Hugging Face transformers' processors: logit bias; 
 penalties; temperature; top-k; top-p (renormalised over what top-k left); min-p. Temperature 0 is greedy: the first
 maximum after bias and penalties, and nothing of the rest.
 
+Probabilities over the whole vocabulary are a float32 softmax, accurate to some 1e-7 of their value; those of a top-k
+set are computed in float64. Either way they are what tokens are drawn from and what drafts are judged by.
+
 Model and drafter rows go through the same operations, so that a draft is as likely as possible to be accepted; the
 penalties see the drafts that stand before a row, and only while that row is looked at.
 """
@@ -14,16 +17,20 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.decoding.distribution import Distribution, DoubleArray
 from engine.decoding.history import History
 from engine.decoding.protocols import FloatArray, IntArray
 from engine.decoding.randomness import Purpose, uniform
 from engine.errors import NumericsError
-from engine.kernels.logits import all_finite, argmax, log_sum_exp, top_k
+from engine.kernels.logits import all_finite, argmax, log_sum_exp, softmax, top_k
 from engine.options import SamplingOptions
 
-_FIRST_NUCLEUS = 256  # tokens looked at first in search of a top-p set; 16 times as many at each further try
+_FEW = 256  # tokens looked at first in search of a top-p set
+_BIN_SHIFT = 16  # bits of a float32 that do not count for its bin: exponent and seven bits of the mantissa do
+_BINS = (0x3F80_0000 >> _BIN_SHIFT) + 1  # no probability is above 1, whose bits these are
+_STRETCH = 32_768
 
 
 class Sampler:
@@ -41,6 +48,7 @@ class Sampler:
         self._bias_ids: IntArray = np.array(list(options.logit_bias), np.int64)
         self._bias: FloatArray = np.array(list(options.logit_bias.values()), np.float32)
         self._all_ids: IntArray = np.arange(0)
+        self._scratch: FloatArray = np.empty(0, np.float32)
 
     @property
     def greedy(self) -> bool:
@@ -99,6 +107,12 @@ class Sampler:
             self._all_ids = np.arange(count)
         return self._all_ids
 
+    def scratch(self, count: int) -> FloatArray:
+        """[count] numbers for a row's intermediate results. Large arrays are dear to make: their memory is new."""
+        if len(self._scratch) < count:
+            self._scratch = np.empty(count, np.float32)
+        return self._scratch[:count]
+
 
 class Row:
     """One row of logits, seen through the sampler's settings. What is asked for is computed once, on demand."""
@@ -118,12 +132,13 @@ class Row:
     @cached_property
     def distribution(self) -> Distribution:
         """What a token is drawn from when sampling."""
-        slots, weights = _candidates(self._scores, self._sampler.options)
-        total = weights.sum()
+        slots, weights = _candidates(self._scores, self._sampler.options, self._sampler.scratch(len(self._scores)))
+        weights /= weights.sum()
         if slots is None:
-            return Distribution(self._ids, weights / total)
-        order = np.argsort(slots)
-        return Distribution(self._ids[slots[order]], weights[order] / total)
+            return Distribution(self._ids, weights)
+        return Distribution(
+            slots if self._ids is self._sampler.ids_of(len(self._scores)) else self._ids[slots], weights
+        )
 
     def draw(self, purpose: Purpose) -> int:
         """The token itself: the best one, or a sample."""
@@ -161,43 +176,73 @@ class Row:
         return float(log_sum_exp(self._logits, np.float32(1.0)))
 
 
-def _candidates(scores: FloatArray, options: SamplingOptions) -> tuple[IntArray | None, DoubleArray]:
-    """Slots of the tokens that may come (None: all) and their weights, by temperature, top-k, top-p and min-p."""
+def _candidates(
+    scores: FloatArray, options: SamplingOptions, likely: FloatArray
+) -> tuple[IntArray | None, DoubleArray]:
+    """Slots of the tokens that may come, ascending (None: all), and their weights, by temperature, top-k, top-p and
+    min-p. `likely` [V] is scratch memory."""
     slots: IntArray | None = None
     if 0 < options.top_k < len(scores):
-        slots, values = top_k(scores, options.top_k)  # descending
-        weights = _weights(values, scores, options.temperature)
-        if options.top_p < 1:
-            weights = weights[: _nucleus(weights, options.top_p * weights.sum())]
-    elif options.top_p < 1:
-        slots, weights = _top_p(scores, options)
+        slots, weights = _top_k(scores, options)
     else:
-        weights = _weights(scores, scores, options.temperature)
+        softmax(scores, likely, np.float32(options.temperature))
+        if options.top_p < 1:
+            slots = _top_p(scores, likely, options.top_p)
+            likely = likely[slots]
+        weights = likely.astype(np.float64)
     if options.min_p > 0:
-        likely = weights >= options.min_p  # the most likely token's weight is 1
-        slots = np.flatnonzero(likely) if slots is None else slots[: len(weights)][likely]
-        weights = weights[likely]
-    return (None if slots is None else slots[: len(weights)]), weights
+        kept = np.flatnonzero(weights >= options.min_p * weights.max())
+        slots, weights = (kept if slots is None else slots[kept]), weights[kept]
+    return slots, weights
 
 
-def _weights(values: FloatArray, scores: FloatArray, temperature: float) -> DoubleArray:
-    """exp((value − maximum) / temperature)."""
-    return np.exp((values.astype(np.float64) - np.float64(scores.max())) / temperature)
+def _top_k(scores: FloatArray, options: SamplingOptions) -> tuple[IntArray, DoubleArray]:
+    """The k most likely tokens, cut by top-p if that is asked for too."""
+    slots, values = top_k(scores, options.top_k)  # descending
+    weights = np.exp((values.astype(np.float64) - np.float64(values[0])) / options.temperature)
+    if options.top_p < 1:
+        needed = _reaching(weights, options.top_p * weights.sum())
+        slots, weights = slots[:needed], weights[:needed]
+    order = np.argsort(slots)
+    return slots[order], weights[order]
 
 
-def _nucleus(descending: DoubleArray, mass: float) -> int:
-    """How many of the descending weights it takes to reach `mass`; all of them if rounding keeps it out of reach."""
-    return min(int(np.searchsorted(np.cumsum(descending), mass)) + 1, len(descending))
+def _top_p(scores: FloatArray, likely: FloatArray, top_p: float) -> IntArray:
+    """The smallest set of most likely tokens whose probabilities `likely` [V] reach `top_p`, equals by id; ascending.
+
+    Mostly a few tokens are enough. Otherwise their bits, which are in the order of the numbers, sort them into bins
+    (128 for each factor of two); only the bin in which the sum is reached is sorted.
+    """
+    slots, _ = top_k(scores, min(_FEW, len(scores)))
+    share = likely[slots].astype(np.float64)
+    if share.sum() >= top_p or len(slots) == len(scores):
+        return np.sort(slots[: _reaching(share, top_p)])
+    bins = likely.view(np.int32) >> _BIN_SHIFT
+    sums = _bin_sums(bins, likely)[::-1].cumsum()  # from the most likely bin down
+    last = _reaching_index(sums, top_p)
+    border = len(sums) - 1 - last
+    inside = np.flatnonzero(bins == border)
+    inside = inside[np.argsort(-likely[inside], kind="stable")]
+    missing = top_p - (float(sums[last - 1]) if last else 0.0)
+    kept = bins > border
+    kept[inside[: _reaching(likely[inside].astype(np.float64), missing)]] = True
+    return np.flatnonzero(kept)
 
 
-def _top_p(scores: FloatArray, options: SamplingOptions) -> tuple[IntArray, DoubleArray]:
-    """The smallest set of most likely tokens that reaches top-p, without sorting the whole vocabulary."""
-    mass = options.top_p * float(_weights(scores, scores, options.temperature).sum())
-    count = min(_FIRST_NUCLEUS, len(scores))
-    while True:
-        slots, values = top_k(scores, count)
-        weights = _weights(values, scores, options.temperature)
-        if count == len(scores) or weights.sum() >= mass:
-            needed = _nucleus(weights, mass)
-            return slots[:needed], weights[:needed]
-        count = min(16 * count, len(scores))
+def _bin_sums(bins: npt.NDArray[np.int32], likely: FloatArray) -> DoubleArray:
+    """The sum of `likely` [V] in each bin; a stretch at a time, as numpy makes copies of both."""
+    sums = np.zeros(_BINS)
+    for start in range(0, len(bins), _STRETCH):
+        part = slice(start, start + _STRETCH)
+        sums += np.bincount(bins[part], weights=likely[part], minlength=_BINS)
+    return sums
+
+
+def _reaching(weights: DoubleArray, mass: float) -> int:
+    """How many of the weights it takes, in their order, to reach `mass`; all if rounding keeps it out of reach."""
+    return _reaching_index(np.cumsum(weights), mass) + 1
+
+
+def _reaching_index(sums: DoubleArray, mass: float) -> int:
+    """Where the growing `sums` reach `mass`; the last place if rounding keeps it out of reach."""
+    return min(int(np.searchsorted(sums, mass)), len(sums) - 1)

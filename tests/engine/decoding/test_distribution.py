@@ -58,3 +58,17 @@ def test_o29_empty_residual_falls_back_to_the_target() -> None:
 
 def test_top_is_descending_with_ties_to_the_lower_id() -> None:
     assert make({0: 0.2, 1: 0.3, 2: 0.2, 3: 0.3}).top(3) == ((1, 0.3), (3, 0.3), (0, 0.2))
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.9])
+def test_o28_sample_over_many_tokens_is_that_of_the_cumulative(zeros: float) -> None:
+    """Sums are kept by blocks; what is found is what one long sum finds, and never a token that cannot come."""
+    random = np.random.default_rng(3)
+    weights = np.where(random.random(5_000) < zeros, 0.0, random.random(5_000))
+    weights[3_000:4_500] = 0.0
+    p = Distribution(np.arange(5_000), weights / weights.sum())
+    cumulative = np.cumsum(p.probabilities)
+    for uniform in [0.0, *random.random(2_000), 1 - 2.0**-53]:
+        token = p.sample(uniform)
+        assert p.probabilities[token] > 0
+        assert cumulative[token] - p.probabilities[token] - 1e-12 <= uniform <= cumulative[token] + 1e-12
