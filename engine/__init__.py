@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from engine.options import DraftOptions as DraftOptions
     from engine.options import GenerateOptions as GenerateOptions
     from engine.options import LoadOptions as LoadOptions
-    from engine.options import SamplingOptions as SamplingOptions
     from engine.options import MemoryBudget as MemoryBudget
+    from engine.options import SamplingOptions as SamplingOptions
     from engine.planning import BudgetRange as BudgetRange
     from engine.planning import measure_machine as measure_machine
     from engine.planning import open_planner as open_planner
@@ -85,8 +85,8 @@ _HOMES = {
     "engine.cancel": ("CancelToken",),
     "engine.chat": ("ChatSession",),
     "engine.decoding.records": (
-        "Alternative", "CommittedToken", "DiskUse", "DraftedToken", "Failed", "Finished", "LoadProgress", "PositionCount",
-        "PrefillProgress", "Record", "Round", "Stats", "record_from_json", "to_json",
+        "Alternative", "CommittedToken", "DiskUse", "DraftedToken", "Failed", "Finished", "LoadProgress",
+        "PositionCount", "PrefillProgress", "Record", "Round", "Stats", "record_from_json", "to_json",
     ),
     "engine.decoding.selfcheck": ("SelfCheck",),
     "engine.decoding.statistics": ("wilson_interval",),

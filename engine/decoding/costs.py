@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from engine.decoding.records import Phase
+from engine.decoding.records import DiskUse, Phase
+from engine.weights.statistics import WeightStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,16 +19,17 @@ class RoundCosts:
     disk_wait_s: float = 0.0
     """Part of the other two."""
     bytes_read: int = 0
+    disk: DiskUse = field(default_factory=DiskUse)
 
 
 class CostMeter:
     """A stopwatch that books each lap on drafting or on verification."""
 
-    def __init__(self, clock: Callable[[], float], reads: Callable[[], tuple[int, float]]) -> None:
-        """`reads`: (bytes read from disk, seconds waited for them), both counted from any fixed start."""
+    def __init__(self, clock: Callable[[], float], reads: Callable[[], WeightStatistics]) -> None:
+        """`reads`: the counters of the weights, from any fixed start."""
         self._clock = clock
         self._reads = reads
-        self._bytes, self._waited = reads()
+        self._before = reads()
         self._seconds = {"draft": 0.0, "verify": 0.0}
         self._last = clock()
 
@@ -39,8 +41,11 @@ class CostMeter:
 
     def costs(self) -> RoundCosts:
         """All laps so far."""
-        total, waited = self._reads()
-        return RoundCosts(self._seconds["draft"], self._seconds["verify"], waited - self._waited, total - self._bytes)
+        spent = self._reads().since(self._before)
+        disk = DiskUse(
+            spent.read_s, spent.hits, spent.misses, spent.expert_hits, spent.expert_misses, spent.memory_bytes
+        )
+        return RoundCosts(self._seconds["draft"], self._seconds["verify"], spent.wait_s, spent.bytes_read, disk)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from engine.decoding.statistics import StatsCounter
 from engine.decoding.verification import Said, Verification, verify
 from engine.errors import Cancelled
 from engine.options import GenerateOptions
+from engine.weights.statistics import WeightStatistics
 
 _NOTHING = Draft((), (), ())
 
@@ -49,7 +50,7 @@ class Decoder:
         think: ThinkTokens | None = None,
         thinking: bool = False,
         policy: LengthPolicy | None = None,
-        reads: Callable[[], tuple[int, float]] = lambda: (0, 0.0),
+        reads: Callable[[], WeightStatistics] = WeightStatistics,
         clock: Callable[[], float] = time.perf_counter,
         keep_rows: bool = False,
     ) -> None:
@@ -59,7 +60,7 @@ class Decoder:
             policy: decides draft lengths; None makes the one that `options.draft` names. A policy that is kept from
                 reply to reply keeps what it learnt.
             thinking: the prompt ended inside a thought.
-            reads: (bytes read from disk, seconds waited for them), both counted from any fixed start.
+            reads: the counters of the weights, from any fixed start.
             keep_rows: keep in `rows` what the self check needs of every row that gave a token.
         """
         self._target = target
@@ -184,6 +185,7 @@ class Decoder:
             next_draft_length=self._asked,
             note=draft.note,
             draft_passes=draft.passes,
+            disk=costs.disk,
         )
         self._index += 1
         self._counter.add(record)

@@ -96,6 +96,37 @@ class PrefillProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class DiskUse:
+    """What weights came from memory and what from disk; all zero where everything is kept in memory."""
+
+    read_s: float = 0.0
+    """Time in which at least one read was under way."""
+    hits: int = 0
+    """Units of the weights (layers, mostly) that were in memory when they were asked for."""
+    misses: int = 0
+    expert_hits: int = 0
+    expert_misses: int = 0
+    memory_bytes: int = 0
+    """Memory that weights occupied at the end: kept, passing through, and cached."""
+
+    def overlap(self, wait_s: float) -> float | None:
+        """Share of the reading time during which computing went on, of which it waited `wait_s`; None if nothing was
+        read."""
+        return max(0.0, 1 - wait_s / self.read_s) if self.read_s > 0 else None
+
+    def plus(self, later: DiskUse) -> DiskUse:
+        """Both together."""
+        return DiskUse(
+            self.read_s + later.read_s,
+            self.hits + later.hits,
+            self.misses + later.misses,
+            self.expert_hits + later.expert_hits,
+            self.expert_misses + later.expert_misses,
+            later.memory_bytes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Round:
     """One round of speculative decoding: propose, verify once, keep the accepted prefix and one of the model's own.
 
@@ -121,6 +152,7 @@ class Round:
     """Why there were no drafts, if there were none and some were wanted."""
     draft_passes: int = 0
     """Passes of the draft model."""
+    disk: DiskUse = DiskUse()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +192,7 @@ class Stats:
     acceptance: float | None = None
     """accepted / tested; None if nothing was tested."""
     stop_reason: StopReason = "end"
+    disk: DiskUse = DiskUse()
 
 
 @dataclass(frozen=True, slots=True)

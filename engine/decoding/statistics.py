@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from engine.decoding.records import Phase, PositionCount, Round, Stats, StopReason
+from engine.decoding.records import DiskUse, Phase, PositionCount, Round, Stats, StopReason
 
 
 class StatsCounter:
@@ -20,6 +20,7 @@ class StatsCounter:
         self._accepted: list[int] = []
         self._draft_s = self._verify_s = self._disk_wait_s = 0.0
         self._bytes_read = 0
+        self._disk = DiskUse()
 
     def add(self, record: Round) -> None:
         """Count one round."""
@@ -28,6 +29,7 @@ class StatsCounter:
         self._verify_s += record.verify_s
         self._disk_wait_s += record.disk_wait_s
         self._bytes_read += record.bytes_read
+        self._disk = self._disk.plus(record.disk)
         if record.index == 0:
             self._prompted += len(record.committed)
             return
@@ -70,6 +72,7 @@ class StatsCounter:
             tokens_per_round=said / self._rounds if self._rounds else 0.0,
             acceptance=accepted / tested if tested else None,
             stop_reason=stop_reason,
+            disk=self._disk,
         )
 
 

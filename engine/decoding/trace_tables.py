@@ -17,7 +17,8 @@ TOKEN_COLUMNS = (
 )  # fmt: skip
 ROUND_COLUMNS = (
     "round", "position", "phase", "draft_length", "drafted", "tested", "accepted", "committed", "draft_s", "verify_s",
-    "disk_wait_s", "bytes_read", "text",
+    "disk_wait_s", "bytes_read", "disk_read_s", "hits", "misses", "expert_hits", "expert_misses", "memory_bytes",
+    "text",
 )  # fmt: skip
 
 Row = dict[str, Any]
@@ -83,6 +84,12 @@ def round_rows(trace: Trace) -> list[Row]:
             "verify_s": record.verify_s,
             "disk_wait_s": record.disk_wait_s,
             "bytes_read": record.bytes_read,
+            "disk_read_s": record.disk.read_s,
+            "hits": record.disk.hits,
+            "misses": record.disk.misses,
+            "expert_hits": record.disk.expert_hits,
+            "expert_misses": record.disk.expert_misses,
+            "memory_bytes": record.disk.memory_bytes,
             "text": "".join(token.text for token in record.committed),
         }
         for record in trace.rounds

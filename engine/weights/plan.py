@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import psutil
+
 from engine.weights.allocation import Allocation, allocate, minimum_budget
 from engine.weights.prediction import Machine, Prediction, predict
-from engine.weights.sizes import Placement, place, place_for
+from engine.weights.sizes import Placement, place
 
 if TYPE_CHECKING:
     from engine.files.checkpoint import Checkpoint
@@ -19,6 +21,8 @@ _RECORDED_STATES = 2
 _RECORDED_ROWS = 15
 AUTO_MARGIN = 0.15
 """Share of the available memory that an automatic budget leaves alone."""
+USUAL_CONTEXT = 32_768
+"""Positions for which an automatic budget leaves memory: few conversations fill a context of 262,144."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,22 +97,54 @@ def make_plan(
         OptionError: the budget is below `Plan.minimum`.
         CheckpointError: a tensor is missing.
     """
-    placement = place_for(checkpoint, sidecar, draft_tokens, budget, split_heads=split_heads)
-    smallest = place(checkpoint, sidecar, draft_tokens, split_heads=split_heads)
-    allocation = allocate(placement.sizes, budget)
-    positions = min(context or checkpoint.config.context, checkpoint.config.context)
-    return Plan(
-        budget=budget,
-        minimum=minimum_budget(smallest.sizes),
-        everything=placement.sizes.everything,
-        resident_bytes=allocation.resident_bytes,
-        ring_bytes=allocation.ring_bytes,
-        cache_bytes=allocation.cache_bytes,
-        session_bytes=session_bytes(checkpoint.config, positions, with_mtp="mtp" in placement.layouts),
-        context=positions,
-        units=_units(placement, allocation),
-        predictions=predict(placement, allocation, machine) if machine is not None else (),
-    )
+    return Planner(checkpoint, sidecar, draft_tokens, split_heads=split_heads).plan(budget, context, machine)
+
+
+class Planner:
+    """Plans any number of budgets for one checkpoint; what depends on the headers alone is worked out once."""
+
+    def __init__(
+        self, checkpoint: Checkpoint, sidecar: Sidecar | None, draft_tokens: int = 3, *, split_heads: bool
+    ) -> None:
+        """`split_heads` as for `open_weights`. Raises CheckpointError."""
+        self.config = checkpoint.config
+        self._whole = place(checkpoint, sidecar, draft_tokens)
+        self._split = place(checkpoint, sidecar, draft_tokens, split_heads=True) if split_heads else self._whole
+
+    @property
+    def minimum(self) -> int:
+        """The smallest budget that works."""
+        return minimum_budget(self._split.sizes)
+
+    @property
+    def everything(self) -> int:
+        """Bytes that keeping everything takes."""
+        return self._whole.sizes.everything
+
+    def plan(self, budget: int | None = None, context: int | None = None, machine: Machine | None = None) -> Plan:
+        """See `make_plan`. Raises OptionError."""
+        placement = self._whole if budget is None or budget >= self.everything else self._split
+        allocation = allocate(placement.sizes, budget)
+        positions = min(context or self.config.context, self.config.context)
+        return Plan(
+            budget=budget,
+            minimum=self.minimum,
+            everything=placement.sizes.everything,
+            resident_bytes=allocation.resident_bytes,
+            ring_bytes=allocation.ring_bytes,
+            cache_bytes=allocation.cache_bytes,
+            session_bytes=session_bytes(self.config, positions, with_mtp="mtp" in placement.layouts),
+            context=positions,
+            units=_units(placement, allocation),
+            predictions=predict(placement, allocation, machine) if machine is not None else (),
+        )
+
+
+def automatic_budget(config: ModelConfig, context: int | None = None) -> int:
+    """Bytes for weights that the memory free now allows, when a conversation of usual length is to fit beside them."""
+    positions = min(context or config.context, USUAL_CONTEXT)
+    session = session_bytes(config, positions, with_mtp=config.mtp_layers > 0)
+    return auto_budget(psutil.virtual_memory().available, session)
 
 
 def auto_budget(available: int, session: int) -> int:

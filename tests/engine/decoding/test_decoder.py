@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -14,9 +15,10 @@ from engine.cancel import CancelToken
 from engine.decoding.drafters.combined import CombinedDrafter
 from engine.decoding.drafters.mtp import MtpDrafter
 from engine.decoding.drafters.ngram import NgramDrafter
-from engine.decoding.records import Round
+from engine.decoding.records import DiskUse, Round, record_from_json, to_json
 from engine.errors import NumericsError, ReadError
 from engine.options import DraftOptions, GenerateOptions, SamplingOptions
+from engine.weights.statistics import WeightStatistics
 from tests.engine.decoding import naive_sampling
 from tests.engine.decoding.chi_squared import deviation
 from tests.engine.decoding.running import Run, make, plain, reply
@@ -356,10 +358,28 @@ def test_o29_sampled_replies_have_the_plain_distribution(kind: str) -> None:
 
 
 def test_disk_reads_are_booked_on_the_round_that_made_them() -> None:
-    language, counter = Language(seed=3), itertools.count(step=100)
-    run = reply(language, PROMPT, options(2, 10), RandomDrafter(language), reads=lambda: (next(counter), 0.25))
-    assert {r.bytes_read for r in run.rounds[1:]} == {100}
-    assert run.decoder.stats.bytes_read == 100 * run.decoder.stats.rounds
+    language, asked = Language(seed=3), itertools.count()
+
+    def counters() -> WeightStatistics:
+        n = next(asked)
+        return WeightStatistics(
+            bytes_read=100 * n,
+            wait_s=0.25 * n,
+            read_s=float(n),
+            hits=3 * n,
+            misses=2 * n,
+            expert_hits=5 * n,
+            ring_bytes=7,
+        )
+
+    run = reply(language, PROMPT, options(2, 10), RandomDrafter(language), reads=counters)
+    once = DiskUse(read_s=1.0, hits=3, misses=2, expert_hits=5, memory_bytes=7)
+    assert {(r.bytes_read, r.disk_wait_s, r.disk) for r in run.rounds[1:]} == {(100, 0.25, once)}
+    stats = run.decoder.stats
+    assert stats.bytes_read == 100 * stats.rounds
+    assert (stats.disk.hits, stats.disk.misses, stats.disk.memory_bytes) == (3 * stats.rounds, 2 * stats.rounds, 7)
+    assert stats.disk.overlap(stats.disk_wait_s) == 0.75
+    assert record_from_json(json.loads(json.dumps(to_json(run.rounds[1])))) == run.rounds[1]
 
 
 def test_times_come_from_the_given_clock() -> None:

@@ -1,0 +1,103 @@
+"""What a checkpoint needs and how fast it should run under a memory budget, before it is loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.cancel import CancelToken
+from engine.demo import resolve
+from engine.errors import OptionError
+from engine.files.checkpoint import open_checkpoint
+from engine.files.sidecar import open_sidecar
+from engine.options import MemoryBudget
+from engine.weights.plan import Plan, Planner, automatic_budget
+from engine.weights.prediction import Machine
+from engine.weights.speed import measure_read_speed
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRange:
+    """Plans for budgets from the smallest that works up to everything."""
+
+    path: Path
+    machine: Machine
+    plans: tuple[Plan, ...]
+    """With growing budgets; the last one keeps everything."""
+    automatic: Plan
+    """What the budget `auto` comes to now."""
+
+    def nearest(self, budget: int | None) -> int:
+        """Index of the largest plan within `budget` bytes (None: everything); 0 if there is none."""
+        if budget is None:
+            return len(self.plans) - 1
+        within = [i for i, plan in enumerate(self.plans) if plan.total_bytes <= budget]
+        return max(within, default=0)
+
+
+def open_planner(path: str | Path, sidecar: str | Path | None = None, *, draft_tokens: int = 3) -> Planner:
+    """Read the headers of a checkpoint (or `demo`) and be ready to plan any budget for it.
+
+    Raises:
+        CheckpointError, SidecarError: a file is missing, damaged, or does not fit.
+    """
+    checkpoint = open_checkpoint(resolve(path))
+    extra = None if sidecar is None else open_sidecar(sidecar, checkpoint.config)
+    return Planner(checkpoint, extra, draft_tokens, split_heads=True)
+
+
+def measure_machine(path: str | Path, cancel: CancelToken | None = None) -> Machine:
+    """How fast the disk under a checkpoint delivers; reads half a gigabyte at most, in less than a second.
+
+    Raises:
+        CheckpointError: the checkpoint cannot be opened.
+        ReadError: its largest file cannot be read.
+        Cancelled.
+    """
+    largest = max(open_checkpoint(resolve(path)).files, key=lambda file: file.stat().st_size)
+    return Machine(measure_read_speed(largest, cancel=cancel).bytes_per_s)
+
+
+def plan_for(
+    path: str | Path,
+    sidecar: str | Path | None = None,
+    *,
+    budget: MemoryBudget = "auto",
+    context: int | None = None,
+    draft_tokens: int = 3,
+    machine: Machine | None = None,
+) -> Plan:
+    """Plan one budget. Without `machine` there are no predictions.
+
+    Raises:
+        OptionError: the budget is too small for this model.
+        CheckpointError, SidecarError: a file is missing, damaged, or does not fit.
+    """
+    planner = open_planner(path, sidecar, draft_tokens=draft_tokens)
+    nbytes = automatic_budget(planner.config, context) if budget == "auto" else budget
+    return planner.plan(nbytes, context, machine)
+
+
+def plan_range(
+    path: str | Path,
+    sidecar: str | Path | None = None,
+    *,
+    steps: int = 40,
+    context: int | None = None,
+    draft_tokens: int = 3,
+    machine: Machine | None = None,
+    cancel: CancelToken | None = None,
+) -> BudgetRange:
+    """Plan `steps` budgets at once, measuring the disk unless `machine` is given.
+
+    Raises: as `plan_for` and `measure_machine`.
+    """
+    if steps < 2:
+        raise OptionError(f"There must be at least 2 budgets to plan, not {steps}.")
+    planner = open_planner(path, sidecar, draft_tokens=draft_tokens)
+    machine = machine or measure_machine(path, cancel)
+    span = planner.everything - planner.minimum
+    budgets: list[int | None] = [planner.minimum + i * span // (steps - 1) for i in range(steps - 1)]
+    plans = [planner.plan(budget, context, machine) for budget in [*budgets, None]]
+    automatic = planner.plan(max(planner.minimum, automatic_budget(planner.config, context)), context, machine)
+    return BudgetRange(Path(path), machine, tuple(plans), automatic)
