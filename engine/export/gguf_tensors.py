@@ -1,4 +1,4 @@
-"""The tensors of a checkpoint as a GGUF file has them: names, order of value heads, experts stacked, small ones in F32."""
+"""The tensors of a checkpoint as GGUF has them: names, order of value heads, experts stacked, small ones in F32."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from engine.export.choose import choose_format
 from engine.export.gguf_writer import Entry
 from engine.export.rows import FloatArray, IntArray, Slab
-from engine.files.expected import MTP_EMBEDDING, MTP_HEAD
+from engine.files.expected import MTP_HEAD
 from engine.files.gguf_names import gguf_name
 from engine.files.safetensors_names import SCALE_SUFFIX
 from engine.files.tensor_spec import TensorSpec
@@ -21,8 +21,6 @@ from engine.weights.roles import VECTOR_ROLES, Role, role_of
 if TYPE_CHECKING:
     from engine.files.checkpoint import Checkpoint
     from engine.files.config import ModelConfig
-
-_EXPERTS = re.compile(r"(.+)\.mlp\.experts\..+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +42,13 @@ def gguf_tensors(checkpoint: Checkpoint, vectors: Mapping[str, FloatArray], want
     blocks = len(config.layers) + config.mtp_layers
     order = _HeadOrder(config, tiled=checkpoint.conventions.v_heads == "tiled")
     found = []
-    units = set()
+    units: set[str] = set()
     for name, spec in checkpoint.tensors.items():
         role = role_of(name)
         if role in VECTOR_ROLES:
             found.append(_vector(name, order.of_vector(name, _vector_values(name, vectors)), config))
-        elif role is Role.EXPERT and (unit := _EXPERTS.fullmatch(name)):
-            units.add(unit[1])
+        elif role is Role.EXPERT:
+            units.add(name.partition(".mlp.experts.")[0])
         elif role in (Role.MATRIX, Role.TABLE):
             head = name in ("lm_head.weight", MTP_HEAD) or (config.tied and name == "embed_tokens.weight")
             slab = _slab(spec, vectors, order)
@@ -77,9 +75,7 @@ def _vector(name: str, values: FloatArray, config: ModelConfig) -> GgufTensor:
     return GgufTensor(entry, values=np.ascontiguousarray(values, "<f4"), source="F32")
 
 
-def _matrix(
-    name: str, shape: tuple[int, ...], chosen: str, slabs: tuple[Slab, ...], config: ModelConfig
-) -> GgufTensor:
+def _matrix(name: str, shape: tuple[int, ...], chosen: str, slabs: tuple[Slab, ...], config: ModelConfig) -> GgufTensor:
     entry = Entry(gguf_name(name, len(config.layers)), chosen, shape)
     return GgufTensor(entry, slabs, source=slabs[0].spec.format)
 
@@ -149,8 +145,3 @@ class _HeadOrder:
         if name.endswith("in_proj_qkv.weight"):
             return self._channels, None
         return (self._values if name.endswith("in_proj_z.weight") else self._heads), None
-
-
-def own_embedding(name: str) -> bool:
-    """Is this an embedding or a head that only the MTP layer uses?"""
-    return name in (MTP_EMBEDDING, MTP_HEAD)

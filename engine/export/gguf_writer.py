@@ -1,4 +1,4 @@
-"""The bytes of a GGUF file (version 3): metadata values, the header with its tensor table, and where each tensor goes."""
+"""The bytes of a GGUF file (version 3): metadata values, the header with its table, and where each tensor goes."""
 
 from __future__ import annotations
 

@@ -81,9 +81,7 @@ class SourceFiles(AbstractContextManager["SourceFiles"]):
         return raw.reshape(end - begin, size)
 
 
-def encoded(
-    slabs: Iterable[Slab], format_name: str, files: SourceFiles, cancel: CancelToken
-) -> Iterator[ByteArray]:
+def encoded(slabs: Iterable[Slab], format_name: str, files: SourceFiles, cancel: CancelToken) -> Iterator[ByteArray]:
     """The rows of all slabs one after the other, in `format_name`: bytes [n, row bytes] at a time.
 
     Raises:
@@ -117,7 +115,7 @@ def _encode(slab: Slab, rows: IntArray, format_name: str, files: SourceFiles) ->
     values = np.concatenate([_decode(slab, *run, files) for run in _runs(rows)])
     if slab.columns is not None:
         values = values[:, slab.columns]
-    limit = np.finfo(np.float16 if format_name != "F32" and format_name != "BF16" else np.float32).max
+    limit = np.finfo(np.float16 if format_name not in ("F32", "BF16") else np.float32).max
     if not np.abs(values).max(initial=0) <= limit:
         raise CheckpointError(
             f"{slab.spec.where} holds a number that is not finite, or too large for {format_name}; get the file again"

@@ -47,16 +47,12 @@ def encode_rows(values: FloatArray, format_name: str) -> ByteArray:
 
 def _encoder(format_name: str) -> Callable[[FloatArray], ByteArray]:
     """blocks [n, elements] → bytes [n, block bytes]"""
-    if format_name in _SUPER:
-        from engine.quantise import k_quants
-
-        encoder: Callable[[FloatArray], ByteArray] = getattr(k_quants, format_name.lower())
-        return encoder
     if format_name == "BF16":
         return _bf16
-    from engine.quantise import small_blocks
+    from engine.quantise import k_quants, small_blocks
 
-    encoder = getattr(small_blocks, format_name.lower())
+    module = k_quants if format_name in _SUPER else small_blocks
+    encoder: Callable[[FloatArray], ByteArray] = getattr(module, format_name.lower())
     return encoder
 
 

@@ -36,7 +36,7 @@ def fit_affine(values, levels, scales, minimums):  # type: ignore[no-untyped-def
         if high <= low:
             continue
         ordinary = _F(math.sqrt(square / size))
-        least = np.inf
+        least = _F(np.inf)
         for step in range(-10, 11):
             inverse = (levels + _F(0.1) * _F(step)) / (high - low)
             w_sum = x_sum = q_sum = qq_sum = xq_sum = xx_sum = _F(0)
@@ -87,7 +87,8 @@ def fit_symmetric(values, bound, scales):  # type: ignore[no-untyped-def]
                 xq_sum += w * x[j] * q
                 qq_sum += w * q * q
             if qq_sum > 0 and xq_sum * xq_sum > most * qq_sum:
-                most, scales[i] = xq_sum * xq_sum / qq_sum, xq_sum / qq_sum
+                scales[i] = xq_sum / qq_sum
+                most = scales[i] * xq_sum
 
 
 @kernel("void(float32[:, ::1], float32[::1], float32[::1])")
@@ -114,7 +115,8 @@ def fit_codes(values, rounded, scales):  # type: ignore[no-untyped-def]
                 xq_sum += w * x[j] * code
                 qq_sum += w * code * code
             if qq_sum > 0 and xq_sum * xq_sum > most * qq_sum:
-                most, scales[i] = xq_sum * xq_sum / qq_sum, xq_sum / qq_sum
+                scales[i] = xq_sum / qq_sum
+                most = scales[i] * xq_sum
 
 
 def affine(groups: FloatArray, levels: int) -> tuple[FloatArray, FloatArray]:
@@ -140,4 +142,4 @@ def codebook(groups: FloatArray) -> FloatArray:
 
 def nearest_codes(scaled: FloatArray) -> npt.NDArray[np.uint8]:
     """Which of `IQ4_CODES` is nearest to each number."""
-    return _NEAREST[(2 * np.clip(scaled, -128, 127) + 256).astype(np.int32)]
+    return np.take(_NEAREST, (2 * np.clip(scaled, -128, 127) + 256).astype(np.int32))

@@ -13,20 +13,22 @@ from engine.quantise.fit import FloatArray, affine, codebook, nearest_codes, sym
 
 ByteArray = npt.NDArray[np.uint8]
 SUPER = 256
+_LOW_TWO, _LOW_FOUR = np.uint8(3), np.uint8(15)
+_TWO, _FOUR, _SIX = np.uint8(2), np.uint8(4), np.uint8(6)
 
 
 def q2_k(values: FloatArray) -> ByteArray:
     """values [n, 256] → blocks [n, 84]: 16 groups of 16, scale and minimum in four bits each, values in two."""
     factors, scales, minimums, quants = _with_minimums(values, group=16, levels=3, scale_levels=15)
-    return np.concatenate([scales | minimums << 4, _two_bits(quants), factors], axis=1)
+    return np.concatenate([scales | minimums << _FOUR, _two_bits(quants), factors], axis=1)
 
 
 def q3_k(values: FloatArray) -> ByteArray:
     """values [n, 256] → blocks [n, 110]: 16 groups of 16, scales in six bits, values in three."""
     factor, scales, quants = _symmetric(values, group=16, bound=4, scale_bound=32)
-    high = quants.reshape(-1, 8, 32) >> 2
+    high = quants.reshape(-1, 8, 32) >> _TWO
     mask = np.bitwise_or.reduce(high << np.arange(8, dtype=np.uint8)[:, None], axis=1)
-    return np.concatenate([mask, _two_bits(quants & 3), _six_bit_scales(scales), factor], axis=1)
+    return np.concatenate([mask, _two_bits(quants & _LOW_TWO), _six_bit_scales(scales), factor], axis=1)
 
 
 def q4_k(values: FloatArray) -> ByteArray:
@@ -38,17 +40,19 @@ def q4_k(values: FloatArray) -> ByteArray:
 def q5_k(values: FloatArray) -> ByteArray:
     """values [n, 256] → blocks [n, 176]: as Q4_K with a fifth bit."""
     factors, scales, minimums, quants = _with_minimums(values, group=32, levels=31, scale_levels=63)
-    high = quants.reshape(-1, 8, 32) >> 4
+    high = quants.reshape(-1, 8, 32) >> _FOUR
     fifth = np.bitwise_or.reduce(high << np.arange(8, dtype=np.uint8)[:, None], axis=1)
-    return np.concatenate([factors, _six_bit_pairs(scales, minimums), fifth, _nibbles(quants & 15, 32)], axis=1)
+    return np.concatenate([factors, _six_bit_pairs(scales, minimums), fifth, _nibbles(quants & _LOW_FOUR, 32)], axis=1)
 
 
 def q6_k(values: FloatArray) -> ByteArray:
     """values [n, 256] → blocks [n, 210]: 16 groups of 16, scales in eight bits, values in six."""
     factor, scales, quants = _symmetric(values, group=16, bound=32, scale_bound=128)
-    high = (quants >> 4).reshape(-1, 2, 4, 32)
-    top = high[:, :, 0] | high[:, :, 1] << 2 | high[:, :, 2] << 4 | high[:, :, 3] << 6
-    return np.concatenate([_nibbles(quants & 15, 64), top.reshape(-1, 64), scales.view(np.uint8), factor], axis=1)
+    high = (quants >> _FOUR).reshape(-1, 2, 4, 32)
+    top = high[:, :, 0] | high[:, :, 1] << _TWO | high[:, :, 2] << _FOUR | high[:, :, 3] << _SIX
+    return np.concatenate(
+        [_nibbles(quants & _LOW_FOUR, 64), top.reshape(-1, 64), scales.view(np.uint8), factor], axis=1
+    )
 
 
 def iq4_nl(values: FloatArray) -> ByteArray:
@@ -65,8 +69,8 @@ def iq4_xs(values: FloatArray) -> ByteArray:
     used = factor.astype(np.float32)[:, None] * scales
     quants = nearest_codes(groups * _inverse(used).reshape(-1, 1)).reshape(-1, SUPER)
     raised = (scales + 32).astype(np.uint8)
-    low = (raised & 15)[:, 0::2] | (raised & 15)[:, 1::2] << 4
-    high = np.bitwise_or.reduce((raised >> 4).astype(np.uint16) << np.arange(0, 16, 2, dtype=np.uint16), axis=1)
+    low = (raised & _LOW_FOUR)[:, 0::2] | (raised & _LOW_FOUR)[:, 1::2] << _FOUR
+    high = np.bitwise_or.reduce((raised >> _FOUR).astype(np.uint16) << np.arange(0, 16, 2, dtype=np.uint16), axis=1)
     parts = [factor[:, None].view(np.uint8), high[:, None].view(np.uint8), low, _nibbles(quants, 16)]
     return np.concatenate(parts, axis=1)
 
@@ -78,8 +82,7 @@ def _with_minimums(
     groups = values.reshape(-1, group)
     scales, minimums = (part.reshape(-1, SUPER // group) for part in affine(groups, levels))
     rounded, factors, used = [], [], []
-    for part in (scales, minimums):
-        part = np.maximum(part, 0)
+    for part in (np.maximum(scales, 0), np.maximum(minimums, 0)):
         factor = (part.max(axis=1) / np.float32(scale_levels)).astype(np.float16)
         exact = factor.astype(np.float32)[:, None]
         whole = np.clip(np.rint(part * _inverse(exact)), 0, scale_levels).astype(np.uint8)
@@ -116,27 +119,28 @@ def _inverse(numbers: FloatArray) -> FloatArray:
 
 def _nibbles(quants: ByteArray, distance: int) -> ByteArray:
     """Four-bit values, those `distance` apart in one byte."""
-    pairs = quants.reshape(len(quants), -1, 2, distance)
-    return (pairs[:, :, 0] | pairs[:, :, 1] << 4).reshape(len(quants), -1)
+    pairs = quants.reshape(-1, 2, distance)
+    packed: ByteArray = pairs[:, 0] | pairs[:, 1] << _FOUR
+    return packed.reshape(len(quants), quants.shape[1] // 2)
 
 
 def _two_bits(quants: ByteArray) -> ByteArray:
     """[n, 256] two-bit values → [n, 64]: in each half, those 32 apart share a byte."""
     runs = quants.reshape(-1, 2, 4, 32)
-    return (runs[:, :, 0] | runs[:, :, 1] << 2 | runs[:, :, 2] << 4 | runs[:, :, 3] << 6).reshape(-1, 64)
+    return (runs[:, :, 0] | runs[:, :, 1] << _TWO | runs[:, :, 2] << _FOUR | runs[:, :, 3] << _SIX).reshape(-1, 64)
 
 
 def _six_bit_pairs(scales: ByteArray, minimums: ByteArray) -> ByteArray:
     """Eight scales and eight minimums of six bits in twelve bytes."""
     first, second = slice(0, 4), slice(4, 8)
-    low = [part[:, first] | (part[:, second] >> 4) << 6 for part in (scales, minimums)]
-    return np.concatenate([*low, scales[:, second] & 15 | (minimums[:, second] & 15) << 4], axis=1)
+    low = [part[:, first] | (part[:, second] >> _FOUR) << _SIX for part in (scales, minimums)]
+    return np.concatenate([*low, scales[:, second] & _LOW_FOUR | (minimums[:, second] & _LOW_FOUR) << _FOUR], axis=1)
 
 
 def _six_bit_scales(scales: npt.NDArray[np.int8]) -> ByteArray:
     """Sixteen scales in −32…31 as twelve bytes: eight of low nibbles, four of upper pairs of bits."""
     raised = (scales + 32).astype(np.uint8)
-    low = raised[:, :8] & 15 | (raised[:, 8:] & 15) << 4
-    upper = (raised >> 4).reshape(-1, 4, 4)
-    high = upper[:, 0] | upper[:, 1] << 2 | upper[:, 2] << 4 | upper[:, 3] << 6
+    low = raised[:, :8] & _LOW_FOUR | (raised[:, 8:] & _LOW_FOUR) << _FOUR
+    upper = (raised >> _FOUR).reshape(-1, 4, 4)
+    high = upper[:, 0] | upper[:, 1] << _TWO | upper[:, 2] << _FOUR | upper[:, 3] << _SIX
     return np.concatenate([low, high], axis=1)

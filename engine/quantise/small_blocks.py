@@ -8,6 +8,7 @@ import numpy.typing as npt
 from engine.quantise.fit import FloatArray
 
 ByteArray = npt.NDArray[np.uint8]
+_FOUR, _LOW_FOUR = np.uint8(4), np.uint8(15)
 
 
 def q8_0(blocks: FloatArray) -> ByteArray:
@@ -27,7 +28,7 @@ def q4_0(blocks: FloatArray) -> ByteArray:
 def q5_0(blocks: FloatArray) -> ByteArray:
     """blocks [n, 32] → bytes [n, 22]: the largest value becomes −16."""
     factor, quants = _one_sided(blocks, 16)
-    return np.concatenate([_half(factor), _fifth_bits(quants), _nibbles(quants & 15)], axis=1)
+    return np.concatenate([_half(factor), _fifth_bits(quants), _nibbles(quants & _LOW_FOUR)], axis=1)
 
 
 def q4_1(blocks: FloatArray) -> ByteArray:
@@ -39,7 +40,7 @@ def q4_1(blocks: FloatArray) -> ByteArray:
 def q5_1(blocks: FloatArray) -> ByteArray:
     """blocks [n, 32] → bytes [n, 24]: 0…31 from the smallest value to the largest."""
     factor, low, quants = _from_low_to_high(blocks, 31)
-    return np.concatenate([_half(factor), _half(low), _fifth_bits(quants), _nibbles(quants & 15)], axis=1)
+    return np.concatenate([_half(factor), _half(low), _fifth_bits(quants), _nibbles(quants & _LOW_FOUR)], axis=1)
 
 
 def _one_sided(blocks: FloatArray, bound: int) -> tuple[FloatArray, ByteArray]:
@@ -66,8 +67,8 @@ def _half(numbers: FloatArray) -> ByteArray:
 
 
 def _nibbles(quants: ByteArray) -> ByteArray:
-    return quants[:, :16] | quants[:, 16:] << 4
+    return quants[:, :16] | quants[:, 16:] << _FOUR
 
 
 def _fifth_bits(quants: ByteArray) -> ByteArray:
-    return np.packbits(quants >> 4, axis=1, bitorder="little")
+    return np.packbits(quants >> _FOUR, axis=1, bitorder="little")
