@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from engine.cancel import CancelToken
 from engine.decoding.records import LoadProgress
 from engine.demo import resolve
@@ -27,15 +25,11 @@ from engine.text.chat_template import ChatTemplate, open_chat_template
 from engine.text.thinking import find_think_tokens
 from engine.text.tokenizer import Tokenizer, open_tokenizer
 from engine.weights.file_layer import DiskFiles
-from engine.weights.plan import auto_budget, session_bytes
+from engine.weights.plan import automatic_budget
 from engine.weights.reader import Stall
 from engine.weights.store import ReadOptions, WeightStore, open_weights
 
 Progress = Callable[[LoadProgress], None]
-
-_USUAL_CONTEXT = 32_768
-"""Positions for which `auto` leaves memory: few conversations fill a context of 262,144."""
-_FOR_SIDECAR = 1 << 30
 
 
 def load_model(
@@ -72,7 +66,7 @@ def load_model(
     weights = open_weights(
         checkpoint,
         extra,
-        budget=_budget(options, checkpoint, extra),
+        budget=_budget(options, checkpoint),
         split_heads=True,
         reading=ReadOptions(DiskFiles(), on_stall=stalled),
         progress=lambda done, total: report(LoadProgress("weights", "reading weights", done, total, "bytes")),
@@ -169,15 +163,10 @@ def _mtp_layer(
     return MtpLayer(checkpoint.config, weights, context, draft_ids=draft_ids, step_bytes=weights.draft_step_bytes)
 
 
-def _budget(options: LoadOptions, checkpoint: Checkpoint, sidecar: Sidecar | None) -> int | None:
+def _budget(options: LoadOptions, checkpoint: Checkpoint) -> int | None:
     """Bytes for weights; None for all of them."""
-    if options.memory_budget != "auto":
-        return options.memory_budget
-    config = checkpoint.config
-    positions = min(options.context or config.context, _USUAL_CONTEXT)
-    session = session_bytes(config, positions, with_mtp=config.mtp_layers > 0 or sidecar is not None)
-    budget = auto_budget(psutil.virtual_memory().available, session)
-    return None if budget >= checkpoint.weight_bytes + _FOR_SIDECAR else budget
+    asked = options.memory_budget
+    return automatic_budget(checkpoint.config, options.context) if asked == "auto" else asked
 
 
 def _context(own: int, asked: int | None) -> int:
