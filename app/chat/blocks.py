@@ -53,6 +53,17 @@ class Place(NamedTuple):
     offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A round of a reply that is looked at: cells first…end-1 of one entry."""
+
+    entry: int
+    first: int
+    end: int
+    travel: bool
+    """Show what had been said by then, and nothing after it; else only mark the round."""
+
+
 class Hit(NamedTuple):
     """A piece under a point."""
 

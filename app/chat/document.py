@@ -11,6 +11,7 @@ import heapq
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from weakref import WeakSet
 
 from app.chat.blocks import Block, Geometry, Hit, Style, end_of, is_full, style_of
 from app.chat.cells import CellKind, Entry, Reply
@@ -41,8 +42,10 @@ class Document:
         self._shown: list[Entry] = []
         self._lengths: list[int] = []
         self._dirty = 0.0
+        self.folded: WeakSet[Entry] = WeakSet()
+        """Replies whose thinking is folded away."""
         self._waiting: set[int] = set()
-        """Blocks that are not laid out."""
+        """Blocks that are not laid out, but will be."""
         self.rows_laid = 0
         """Rows laid out since the beginning; tests bound the work with it."""
 
@@ -78,12 +81,12 @@ class Document:
         for block in self.blocks:
             block.layout = None
             self._estimate(block)
-        self._waiting = set(range(len(self.blocks)))
+        self._waiting = {index for index, block in enumerate(self.blocks) if not self.is_folded(block)}
         self._retop(0)
 
     def lay_out(self, indices: Iterable[int]) -> bool:
         """Lay out those of the blocks that are not. Returns whether there were any."""
-        fresh = sorted(index for index in indices if self.blocks[index].layout is None)
+        fresh = sorted(index for index in indices if self._lacks_layout(index))
         for index in fresh:
             block = self.blocks[index]
             block.layout = TokenLayout(self.text_width(block), self._measure)
@@ -96,7 +99,32 @@ class Document:
 
     def lay_out_needed(self, indices: Iterable[int]) -> bool:
         """Whether any of the blocks is not laid out."""
-        return any(self.blocks[index].layout is None for index in indices)
+        return any(self._lacks_layout(index) for index in indices)
+
+    def is_folded(self, block: Block) -> bool:
+        """Whether nothing of a block is shown but its label."""
+        return block.style is Style.THINKING and self._shown[block.entry] in self.folded
+
+    def hides(self, entry: int, cell: int) -> bool:
+        """Whether a cell of a reply is not shown: a ghost while those are off, or folded thinking."""
+        content = self.entries[entry]
+        if not isinstance(content, Reply):
+            return False
+        return (content.ghost(cell) and not self.show_refused) or (content in self.folded and content.thinking(cell))
+
+    def fold(self, entry: int, folded: bool) -> None:
+        """Fold a reply's thinking away, or show it again."""
+        content = self._shown[entry]
+        (self.folded.add if folded else self.folded.discard)(content)
+        first = last = self.block_of(entry, 0)
+        while last < len(self.blocks) and self.blocks[last].entry == entry:
+            block = self.blocks[last]
+            if block.style is Style.THINKING:
+                block.layout = None
+                self._estimate(block)
+                (self._waiting.discard if folded else self._waiting.add)(last)
+            last += 1
+        self._retop(first)
 
     def set_shaper(self, shape: Shaper | None) -> None:
         """Use another font's shaping from now on; `relayout` follows."""
@@ -239,7 +267,8 @@ class Document:
                 last = Block(index, style, cell, cell, opens=last is None, label=label)
                 self.blocks.append(last)
                 self.tops.append(0.0)
-                self._waiting.add(len(self.blocks) - 1)
+                if not self.is_folded(last):
+                    self._waiting.add(len(self.blocks) - 1)
                 touched.append(last)
             last.last = end_of(last, entry)
             text = "".join(entry.texts[cell : last.last])
@@ -255,6 +284,9 @@ class Document:
                 row = self._fill(block)
                 self._dirty = min(self._dirty, self.row_top(at, row))
         return changed
+
+    def _lacks_layout(self, index: int) -> bool:
+        return self.blocks[index].layout is None and not self.is_folded(self.blocks[index])
 
     def _drop_from(self, entry: int) -> int:
         """Remove the blocks of entries from `entry` on."""
@@ -295,6 +327,9 @@ class Document:
         width = self.text_width(block)
         rows = block.newlines + max(1, math.ceil(block.characters * self.geometry.average / width))
         block.content = width
+        if self.is_folded(block):
+            block.height = self._above(block) if block.label else 0.0
+            return
         block.height = self._above(block) + rows * self.line_height(block) + self._below(block)
 
     def _above(self, block: Block) -> float:

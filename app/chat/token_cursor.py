@@ -44,7 +44,7 @@ def _from(document: Document, at: CellAt, step: int) -> CellAt | None:
     while 0 <= entry < len(document.entries):
         content = document.entries[entry]
         while isinstance(content, Reply) and 0 <= cell < len(content):
-            if document.show_refused or not content.kind(cell).ghost:
+            if not document.hides(entry, cell):
                 return entry, cell
             cell += step
         entry += step
@@ -64,7 +64,7 @@ def _vertical(document: Document, at: CellAt, step: int) -> CellAt | None:
     x = document.text_left(block) + (left + right) / 2
     while True:
         row += step
-        if not 0 <= row < _rows(document, index):
+        while not 0 <= row < _rows(document, index):
             index += step
             if not 0 <= index < len(document.blocks):
                 return None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
-from app.chat.blocks import Geometry, Place
+from app.chat.blocks import Geometry, Moment, Place
+from app.chat.cells import Reply
 from app.chat.document import Document
 from app.chat.selection import Selection
 from app.chat.token_fonts import COLUMN_CHARACTERS, TokenFonts
@@ -92,6 +94,8 @@ class TranscriptCanvas(QAbstractScrollArea):
 
     def reveal(self, entry: int, cell: int) -> None:
         """Scroll as little as needed to show a cell."""
+        if self.document.hides(entry, cell):
+            self.fold_thinking(entry, False)
         index = self.document.block_of(entry, cell)
         self._lay_out_keeping([index])
         for block, row, _ in self.document.pieces_of(entry, cell):
@@ -104,6 +108,47 @@ class TranscriptCanvas(QAbstractScrollArea):
                 bar.setValue(int(bottom) + OVERHANG - height)
             break
         self._settle()
+
+    def show_round(self, entry: int, number: int, *, travel: bool) -> None:
+        """Mark a round (its index among the reply's); with `travel`, show nothing that was said after it."""
+        reply = self.document.entries[entry]
+        assert isinstance(reply, Reply)
+        first, end = (bisect(range(len(reply)), number, key=reply.round_of) for bisect in (bisect_left, bisect_right))
+        self.painter.moment = Moment(entry, first, end, travel)
+        if travel and first < end:
+            self.reveal(entry, end - 1)
+            self.reveal(entry, first)
+        self.viewport().update()
+
+    def leave_round(self) -> None:
+        """Show everything again, and no round."""
+        if self.painter.moment is not None:
+            self.painter.moment = None
+            self.viewport().update()
+
+    def fold_thinking(self, entry: int, folded: bool) -> None:
+        """Fold a reply's thinking away or show it again; what is in view below it stays where it is."""
+        anchor, sticky = self._anchor(), self._sticky
+        self.document.fold(entry, folded)
+        self._update_range()
+        if anchor is not None and not sticky and not self.document.hides(*anchor[:2]):
+            self._restore(*anchor)
+        self._sticky = sticky
+        self._settle()
+        self.viewport().update()
+
+    def thinking_at(self, point: QPointF) -> int | None:
+        """The entry whose thinking's label is under a point of the viewport."""
+        y = point.y() + self.verticalScrollBar().value()
+        index = self.document.block_at(y)
+        if index < 0:
+            return None
+        block, top = self.document.blocks[index], self.document.text_top(index)
+        left = self.document.geometry.left
+        inside = (
+            top - self.document.geometry.label <= y < top and left <= point.x() < left + self.document.geometry.column
+        )
+        return block.entry if block.label and inside else None
 
     # The model's news
 
@@ -120,6 +165,7 @@ class TranscriptCanvas(QAbstractScrollArea):
         self.document.clear()
         self.selection = Selection()
         self.cursor_cell = None
+        self.painter.moment = None
         self._sticky = True
         self.document.sync(self.model.entries, 0)
         self._settle()
@@ -285,7 +331,8 @@ class TranscriptCanvas(QAbstractScrollArea):
         document.lay_out([index])
         block = document.blocks[index]
         layout = block.layout
-        assert layout is not None
+        if layout is None:
+            return Place(block.entry, block.first, 0)
         x = point.x() - document.text_left(block)
         row = document.row_at(index, y)
         if y >= document.text_bottom(index) + document.geometry.pad:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
-from app.chat.blocks import Block, Place, Style
+from app.chat.blocks import Block, Moment, Place, Style
 from app.chat.cells import CellKind, Entry, Reply
 from app.chat.document import Document, Span
 from app.chat.selection import Selection
+from app.chat.thinking_label import thinking_label
 from app.chat.token_fonts import TokenFonts
 from app.chat.token_layout import NEWLINE, TokenLayout
 from app.chat.token_marks import MarkBatch
@@ -51,6 +53,8 @@ class TranscriptPainter:
         self.document = document
         self.fonts = fonts
         self.set_theme(theme)
+        self.moment: Moment | None = None
+        """The round that is looked at."""
         self.pieces_painted = 0
         """Since the beginning; tests bound the work with it."""
 
@@ -68,9 +72,11 @@ class TranscriptPainter:
     ) -> None:
         """Paint what lies in `clip` of one laid-out block; `cursor` is (entry, cell) of an outlined token."""
         block = self.document.blocks[index]
-        if block.layout is None:
+        if self.moment is not None and self.moment.travel and block.entry > self.moment.entry:
             return
         self._paint_card(painter, index, block)
+        if block.layout is None:
+            return
         first = self.document.row_at(index, clip.top() - OVERHANG)
         last = self.document.row_at(index, clip.bottom() + OVERHANG)
         rows = [self._row(index, block, block.layout, number) for number in range(first, last + 1)]
@@ -93,18 +99,23 @@ class TranscriptPainter:
         block = self.document.blocks[index]
         assert block.layout is not None
         row = self._row(index, block, block.layout, number)
-        left, right = next((x0, x1) for p, x0, x1 in row.rects() if p == piece)
+        left, right = next(((x0, x1) for p, x0, x1 in row.rects() if p == piece), (0.0, 0.0))
         return QRectF(left, row.top, right - left, row.bottom - row.top)
 
     def _row(self, index: int, block: Block, layout: TokenLayout, number: int) -> _Row:
         metrics = self.fonts.small_metrics if block.small else self.fonts.metrics
         top = self.document.row_top(index, number) + (self.document.line_height(block) - metrics.height()) / 2
+        pieces, spans = layout.row(number), self.document.spans(index, number)
+        moment = self.moment
+        if moment is not None and moment.travel and moment.entry == block.entry:
+            said = bisect_left(pieces, moment.end, key=layout.token.__getitem__)  # what came later is not shown
+            pieces, spans = pieces[:said], spans[:said]
         return _Row(
             block=block,
             entry=self.document.entries[block.entry],
             layout=layout,
-            pieces=layout.row(number),
-            spans=self.document.spans(index, number),
+            pieces=pieces,
+            spans=spans,
             left=self.document.text_left(block),
             top=top - 1,
             bottom=top + metrics.height() + 1,
@@ -138,7 +149,11 @@ class TranscriptPainter:
             painter.setFont(self.fonts.label)
             painter.setPen(QColor(self.theme.muted))
             baseline = top - geometry.label + self.fonts.small_metrics.ascent()
-            painter.drawText(QPointF(geometry.left, baseline), block.label)
+            painter.drawText(QPointF(geometry.left, baseline), self._label(block))
+
+    def _label(self, block: Block) -> str:
+        entry = self.document.entries[block.entry]
+        return thinking_label(entry, entry in self.document.folded) if isinstance(entry, Reply) else block.label
 
     # Rows
 
@@ -152,9 +167,23 @@ class TranscriptPainter:
                 batch.add(reply.kind(cell), left, row.top, right, row.bottom, last=ends)
                 if cell and reply.starts_round(cell) and layout.start(piece) == 0:
                     ticks.append(QLineF(left, row.bottom + 1, left, row.bottom + 5))
+        self._paint_round(painter, rows)
         batch.draw_grounds(painter)
         painter.setPen(QPen(QColor(self.theme.border_strong), 1))
         painter.drawLines(ticks)
+
+    def _paint_round(self, painter: QPainter, rows: list[_Row]) -> None:
+        """A band behind the tokens of the round that is looked at."""
+        moment = self.moment
+        if moment is None:
+            return
+        for row in rows:
+            inside = [(x0, x1) for p, x0, x1 in row.rects() if moment.first <= row.layout.token[p] < moment.end]
+            if inside and row.block.entry == moment.entry:
+                left, right = min(x0 for x0, _ in inside), max(x1 for _, x1 in inside)
+                band = QRectF(left - 1, row.top - 3, right - left + 2, row.bottom - row.top + 6)
+                painter.fillRect(band, QColor(self.theme.border_strong))
+                painter.fillRect(band.adjusted(1, 1, -1, -1), QColor(self.theme.accent_soft))
 
     def _paint_texts(self, painter: QPainter, row: _Row, batch: MarkBatch) -> None:
         smalls = self.document.smalls(row.block, row.pieces)

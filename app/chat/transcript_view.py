@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakSet
+
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAccessible,
@@ -37,6 +39,8 @@ class TranscriptView(TranscriptCanvas):
 
     token_hovered = Signal(object)
     """The `Cell` under the pointer or the keyboard's cursor; None when there is none."""
+    token_chosen = Signal(object)
+    """The `Cell` that a person clicked or went to; None where there is no token."""
 
     def __init__(self, model: TranscriptModel, theme: Theme | None = None, parent: QWidget | None = None) -> None:
         super().__init__(model, theme, parent)
@@ -46,6 +50,8 @@ class TranscriptView(TranscriptCanvas):
         self._hover_delay.timeout.connect(self._show_hovered)
         self._dragging = False
         self._writing = False
+        self._seen: WeakSet[Reply] = WeakSet()
+        """Replies whose thinking was folded once; what the person unfolds stays so."""
         self.viewport().setMouseTracking(True)
         self.viewport().setCursor(Qt.CursorShape.IBeamCursor)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -157,11 +163,16 @@ class TranscriptView(TranscriptCanvas):
             self._scroll_while_dragging(event.position().toPoint())
             self.viewport().update()
             return
+        over_label = self.thinking_at(event.position()) is not None
+        self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if over_label else Qt.CursorShape.IBeamCursor)
         self._hover(self.cell_at(event.position()))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Put the cursor on the token, and begin a selection."""
         if event.button() is not Qt.MouseButton.LeftButton:
+            return
+        if (entry := self.thinking_at(event.position())) is not None:
+            self.toggle_thinking(entry)
             return
         place = self.place_at(event.position())
         if not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
@@ -281,6 +292,7 @@ class TranscriptView(TranscriptCanvas):
         self.cursor_cell = at if self.cell(at) is not None else None
         cell = self.cell(self.cursor_cell)
         self.token_hovered.emit(cell)
+        self.token_chosen.emit(cell)
         self.setAccessibleDescription(describe(cell) if cell is not None else "")
         if cell is None:
             self._update_description()
@@ -290,6 +302,7 @@ class TranscriptView(TranscriptCanvas):
         """A reply's end is announced; every token of it would only be noise to who listens."""
         writing = self.model.active_reply is not None
         if self._writing and not writing and (reply := self.model.last_reply) is not None:
+            self._fold_finished()
             said = f"Reply finished: {reply.tokens} tokens."
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, said))
         self._writing = writing
@@ -299,7 +312,30 @@ class TranscriptView(TranscriptCanvas):
     def _forget_cells(self) -> None:
         self._hovered = None
         self.unpin()
+        self._fold_finished()
         self._update_description()
+
+    def toggle_thinking(self, entry: int | None = None) -> None:
+        """Fold or unfold the thinking of a reply; without one, of the reply at the cursor, or else of the last."""
+        if entry is None and self.cursor_cell is not None:
+            entry = self.cursor_cell[0]
+        if entry is None:
+            entry = next((i for i in reversed(range(len(self.model.entries))) if self._thinks(i)), None)
+        if entry is not None and self._thinks(entry):
+            self.unpin()
+            self.fold_thinking(entry, self.model.entries[entry] not in self.document.folded)
+
+    def _thinks(self, entry: int) -> bool:
+        reply = self.model.entries[entry]
+        return isinstance(reply, Reply) and len(reply) > 0 and reply.thinking(0)
+
+    def _fold_finished(self) -> None:
+        """The thinking of every finished reply that went on to answer is folded when it comes into view or ends."""
+        for index, reply in enumerate(self.model.entries):
+            if isinstance(reply, Reply) and not reply.active and self._thinks(index) and reply not in self._seen:
+                self._seen.add(reply)
+                if reply.phase_end(0) < len(reply):
+                    self.fold_thinking(index, True)
 
     def _update_description(self) -> None:
         reply = self.model.last_reply
