@@ -29,7 +29,7 @@ from engine import (
 )
 
 if TYPE_CHECKING:  # with these come the kernels and their compiler, for which only the engine's thread should wait
-    from engine import Message, ModelInfo
+    from engine import Message, ModelInfo, SelfCheck
 
 STACK_BYTES = 64 << 20
 """The compiler of the kernels recurses deeply; some systems give threads very little stack."""
@@ -41,6 +41,8 @@ class SessionLike(Protocol):
     def reply(
         self, messages: Sequence[Message], options: GenerateOptions, cancel: CancelToken | None = None
     ) -> Iterator[Record]: ...
+    def prompt_tokens(self, messages: Sequence[Message], options: GenerateOptions) -> list[int]: ...
+    def check(self, progress: Callable[[int, int], None] | None = None, cancel: CancelToken | None = None) -> SelfCheck: ...
 
 
 class ModelLike(Protocol):
@@ -94,6 +96,17 @@ class ReplyJob(Job):
     options: GenerateOptions
 
 
+@dataclass(eq=False)
+class TaskJob(Job):
+    """Something else to be done with the model. `work` runs in the engine's thread, and knows only what it is given."""
+
+    work: Callable[[ModelLike, SessionLike | None, TaskJob], object]
+    result: object = None
+    """What `work` returned; None if it was cancelled or failed."""
+    problem: str = ""
+    """Why there is no result, if nobody cancelled it."""
+
+
 @dataclass(frozen=True)
 class LoadOutcome:
     """How a load ended: with a model's facts, with a problem, or (neither) cancelled."""
@@ -107,6 +120,7 @@ class Worker(QObject):
 
     load_ended = Signal(object, object)  # LoadJob, LoadOutcome
     reply_ended = Signal(object)  # ReplyJob
+    task_ended = Signal(object)  # TaskJob
     closed = Signal()
     fault = Signal(str)  # the traceback of an error that nobody foresaw
 
@@ -168,6 +182,23 @@ class Worker(QObject):
             job.mailbox.put(Failed(message=problem, kind=kind))
         self.reply_ended.emit(job)
 
+    @Slot(object)
+    def run_task(self, job: TaskJob) -> None:
+        """Do a task with the model and the conversation as they are now."""
+        try:
+            job.cancel.check()
+            if self._model is None:
+                raise EngineError("No model is loaded; choose one first.")
+            job.result = job.work(self._model, self._session, job)
+        except Cancelled:
+            pass
+        except EngineError as error:
+            job.problem = str(error)
+        except Exception as error:
+            self.fault.emit(traceback.format_exc())
+            job.problem = f"This failed unexpectedly: {error or type(error).__name__}."
+        self.task_ended.emit(job)
+
     @Slot()
     def forget_session(self) -> None:
         """The next reply starts a conversation with empty caches."""
@@ -191,11 +222,13 @@ class EngineHandle(QObject):
 
     load_ended = Signal(object, object)
     reply_ended = Signal(object)
+    task_ended = Signal(object)
     closed = Signal()
     fault = Signal(str)
 
     _load = Signal(object)
     _reply = Signal(object)
+    _task = Signal(object)
     _forget = Signal()
     _close = Signal()
 
@@ -209,10 +242,12 @@ class EngineHandle(QObject):
         self._worker.moveToThread(self._thread)
         self._load.connect(self._worker.load)
         self._reply.connect(self._worker.reply)
+        self._task.connect(self._worker.run_task)
         self._forget.connect(self._worker.forget_session)
         self._close.connect(self._worker.close)
         self._worker.load_ended.connect(self._on_load_ended)
         self._worker.reply_ended.connect(self._on_reply_ended)
+        self._worker.task_ended.connect(self._on_task_ended)
         self._worker.fault.connect(self.fault)
         self._worker.closed.connect(self._thread.quit, Qt.ConnectionType.DirectConnection)
         self._thread.finished.connect(self._on_finished)
@@ -238,6 +273,13 @@ class EngineHandle(QObject):
         job = ReplyJob(tuple(messages), options)
         self._jobs.add(job)
         self._reply.emit(job)
+        return job
+
+    def task(self, work: Callable[[ModelLike, SessionLike | None, TaskJob], object]) -> TaskJob:
+        """Have something else done with the model, after what waits already."""
+        job = TaskJob(work)
+        self._jobs.add(job)
+        self._task.emit(job)
         return job
 
     def forget_session(self) -> None:
@@ -266,6 +308,11 @@ class EngineHandle(QObject):
     def _on_reply_ended(self, job: ReplyJob) -> None:
         self._jobs.discard(job)
         self.reply_ended.emit(job)
+
+    @Slot(object)
+    def _on_task_ended(self, job: TaskJob) -> None:
+        self._jobs.discard(job)
+        self.task_ended.emit(job)
 
     @Slot()
     def _on_finished(self) -> None:
