@@ -26,8 +26,10 @@ from engine.text.thinking import find_think_tokens
 from engine.text.tokenizer import Tokenizer, open_tokenizer
 from engine.weights.file_layer import DiskFiles
 from engine.weights.plan import automatic_budget
+from engine.weights.precision import formats_in_memory
 from engine.weights.reader import Stall
 from engine.weights.store import ReadOptions, WeightStore, open_weights
+from engine.weights.units import tensors_in_use
 
 Progress = Callable[[LoadProgress], None]
 
@@ -62,13 +64,15 @@ def load_model(
     template = open_chat_template(checkpoint)
     cancel.check()
     context = ComputeContext(options.threads or physical_cores())
-    _prepare_kernels(context, checkpoint, extra, report, cancel)
+    formats = formats_in_memory(tensors_in_use(checkpoint, extra), options.precision)
+    _prepare_kernels(context, formats, report, cancel)
     weights = open_weights(
         checkpoint,
         extra,
         budget=_budget(options, checkpoint),
         split_heads=True,
         reading=ReadOptions(DiskFiles(), on_stall=stalled),
+        precision=options.precision,
         progress=lambda done, total: report(LoadProgress("weights", "reading weights", done, total, "bytes")),
         cancel=cancel,
     )
@@ -96,13 +100,7 @@ def _vision(checkpoint: Checkpoint, mmproj: str | Path | None) -> tuple[VisionSo
     return source, "" if source is not None else "it has no vision tower"
 
 
-def _prepare_kernels(
-    context: ComputeContext, checkpoint: Checkpoint, sidecar: Sidecar | None, report: Progress, cancel: CancelToken
-) -> None:
-    formats = {spec.format for spec in checkpoint.tensors.values()}
-    if sidecar is not None:
-        formats |= {spec.format for spec in sidecar.tensors.values()}
-
+def _prepare_kernels(context: ComputeContext, formats: set[str], report: Progress, cancel: CancelToken) -> None:
     def tell(done: int, total: int, _name: str) -> None:
         report(LoadProgress("kernels", f"preparing kernels for this CPU: {done} of {total}", done, total, "kernels"))
 
@@ -138,7 +136,7 @@ def _assemble(
         draft_note="" if mtp is not None else "the checkpoint has no MTP layer (a sidecar file can bring one)",
         draft_head_rows=0 if mtp is None else len(mtp.draft_ids) if mtp.draft_ids is not None else vocabulary,
         threads=context.threads,
-        formats=tuple(sorted({spec.format for spec in checkpoint.tensors.values()})),
+        formats=tuple(sorted(formats_in_memory(tensors_in_use(checkpoint, None), options.precision))),
         recommended=recommended_sampling(checkpoint.generation_config),
         thinking=template.knows_thinking,
         vision=vision is not None,

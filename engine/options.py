@@ -11,6 +11,7 @@ from engine.errors import OptionError
 
 DrafterName = Literal["none", "mtp", "ngram", "mtp+ngram"]
 LengthPolicyName = Literal["fixed", "adaptive", "cost-aware"]
+Precision = Literal["q8", "q4"]
 MemoryBudget = int | Literal["auto"] | None
 """Bytes for weights; "auto" takes what is free less a margin, None keeps everything in memory."""
 
@@ -122,10 +123,13 @@ class LoadOptions:
     memory_budget: MemoryBudget = None
     soft_picture_drafts: bool = False
     """What the MTP layer sees where a picture stands: the picture's embeddings, or (False) the placeholder tokens'."""
+    precision: Precision | None = None
+    """Quantise the matrices of a float checkpoint while it is loaded; None keeps what is stored."""
 
     def __post_init__(self) -> None:
         _require(self.threads is None or 1 <= self.threads <= 256, "threads", self.threads, "1…256")
         _require(self.context is None or self.context >= 16, "context", self.context, "16 or more")
+        _require(self.precision in (None, *get_args(Precision)), "precision", self.precision, "q8 or q4")
         budget = self.memory_budget
         _require(
             budget in (None, "auto") or (isinstance(budget, int) and budget > 0), "memory budget", budget, "above 0"

@@ -73,6 +73,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mmproj", metavar="FILE", help="vision tower from another file, for GGUF models")
     parser.add_argument("--threads", type=int, metavar="N", help="compute threads (default: physical cores)")
     parser.add_argument("--context", type=int, metavar="N", help="most positions (default: the model's own limit)")
+    parser.add_argument("--precision", choices=("q8", "q4"), help="quantise the weights of a float model while loading")
     add_memory_budget(parser)
 
 
@@ -89,7 +90,7 @@ def add_memory_budget(parser: argparse._ActionsContainer) -> None:
 
 def open_model(arguments: argparse.Namespace, progress: Callable[[LoadProgress], None], cancel: CancelToken) -> Model:
     """Load the model that the arguments name."""
-    options = LoadOptions(arguments.threads, arguments.context, arguments.memory_budget)
+    options = LoadOptions(arguments.threads, arguments.context, arguments.memory_budget, precision=arguments.precision)
     path = resolve(arguments.model)
     if not path.exists():  # said at once, not after seconds of imports
         raise CheckpointError(f"There is no file or folder {path}.")

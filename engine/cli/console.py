@@ -7,14 +7,15 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from engine.cancel import CancelToken
+from engine.decoding.records import LoadProgress
 
 if TYPE_CHECKING:
-    from engine.decoding.records import LoadProgress, Round
+    from engine.decoding.records import Round
 
 _RESET = "\x1b[0m"
 _STYLES = {"accepted": "\x1b[4m", "correction": "\x1b[1m", "refused": "\x1b[2;9m"}
@@ -46,6 +47,10 @@ class Console:
             sys.stderr.write(f"\r\x1b[K{record.message}{share}")
             sys.stderr.flush()
             self._shown = True
+
+    def bar(self, doing: str) -> Callable[[int, int], None]:
+        """A function of (bytes done, bytes in all) that shows how far something is."""
+        return lambda done, total: self.progress(LoadProgress("weights", doing, done, total, "bytes"))
 
     def clear(self) -> None:
         """Take the progress line away."""

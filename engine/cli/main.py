@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from engine.cli import bench, doctor, generate, inspect, logits, trace
+from engine.cli import bench, doctor, generate, inspect, logits, make_sidecar, quantize, trace
 from engine.errors import Cancelled, EngineError
 from engine.version import __version__
 
@@ -17,7 +17,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 """As a shell reports a program that SIGPIPE ended."""
 
-COMMANDS = (generate, logits, inspect, bench, trace, doctor)
+COMMANDS = (generate, logits, inspect, quantize, make_sidecar, bench, trace, doctor)
 
 
 class OneLineParser(argparse.ArgumentParser):

@@ -6,6 +6,7 @@ from engine.errors import OptionError
 from engine.files.tensor_spec import FLOAT_FORMATS, stored_bytes
 from engine.kernels.formats import FORMATS
 from engine.quantise.encode import WRITABLE
+from engine.weights.roles import keeps_precision
 
 MIXES = {"Q4_K_M": "Q4_K", "Q5_K_M": "Q5_K"}
 """Mixtures that give the tensors which suffer most from rounding more bits, and what the others are in."""
@@ -19,16 +20,9 @@ _SMALLER_BLOCKS = {
     "Q2_K": "Q4_0", "Q3_K": "Q4_0", "Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0", "IQ4_XS": "IQ4_NL",
 }  # fmt: skip
 """For rows that are no multiple of 256."""
-_KEPT = (".linear_attn.in_proj_a.weight", ".linear_attn.in_proj_b.weight", "mtp.fc.weight")
 _ROUTER = ".mlp.gate.weight"
 _SENSITIVE = ("v_proj.weight", "in_proj_qkv.weight")
 _DOWN = ("mlp.down_proj.weight", "mlp.experts.down_proj")
-
-
-def keeps_precision(name: str) -> bool:
-    """Is this a matrix (by its canonical name) that is never quantised? Gates of a few rows, routers, and what joins
-    an MTP layer to its model: small, and everything behind them suffers from their rounding."""
-    return name.endswith((*_KEPT, _ROUTER))
 
 
 def check_type(wanted: str) -> str:

@@ -15,7 +15,6 @@ from engine.cancel import CancelToken
 from engine.demo import resolve
 from engine.errors import CheckpointError, OptionError
 from engine.export.atomic import check_target, new_file
-from engine.export.choose import keeps_precision
 from engine.export.draft_vocabulary import DraftVocabulary, IntArray, choose_vocabulary, count_tokens
 from engine.export.gguf_metadata import gguf_metadata
 from engine.export.gguf_tensors import gguf_tensors
@@ -29,7 +28,7 @@ from engine.files.tensor_spec import FLOAT_FORMATS, TensorSpec
 from engine.kernels.formats import FORMATS, row_bytes
 from engine.text.tokenizer import open_tokenizer
 from engine.weights.file_layer import DiskFiles
-from engine.weights.roles import VECTOR_ROLES, Role, role_of
+from engine.weights.roles import VECTOR_ROLES, Role, keeps_precision, role_of
 from engine.weights.vectors import load_vectors
 
 if TYPE_CHECKING:

@@ -120,14 +120,14 @@ def _inverse(numbers: FloatArray) -> FloatArray:
 def _nibbles(quants: ByteArray, distance: int) -> ByteArray:
     """Four-bit values, those `distance` apart in one byte."""
     pairs = quants.reshape(-1, 2, distance)
-    packed: ByteArray = pairs[:, 0] | pairs[:, 1] << _FOUR
-    return packed.reshape(len(quants), quants.shape[1] // 2)
+    return (pairs[:, 0] | pairs[:, 1] << _FOUR).reshape(len(quants), quants.shape[1] // 2)
 
 
 def _two_bits(quants: ByteArray) -> ByteArray:
     """[n, 256] two-bit values → [n, 64]: in each half, those 32 apart share a byte."""
     runs = quants.reshape(-1, 2, 4, 32)
-    return (runs[:, :, 0] | runs[:, :, 1] << _TWO | runs[:, :, 2] << _FOUR | runs[:, :, 3] << _SIX).reshape(-1, 64)
+    packed: ByteArray = runs[:, :, 0] | runs[:, :, 1] << _TWO | runs[:, :, 2] << _FOUR | runs[:, :, 3] << _SIX
+    return packed.reshape(-1, 64)
 
 
 def _six_bit_pairs(scales: ByteArray, minimums: ByteArray) -> ByteArray:

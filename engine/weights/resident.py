@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from engine.cancel import CancelToken
 from engine.kernels.matrix import Matrix
 from engine.weights.allocation import Allocation
 from engine.weights.buffers import ByteArray, aligned_buffer
+from engine.weights.precision import lowered
 from engine.weights.ranges import Layout
 from engine.weights.reader import Priority, Reader, Request
 from engine.weights.sizes import Placement
@@ -42,10 +44,12 @@ def load_resident(
     vectors: Mapping[str, FloatArray],
     resident: Resident,
     *,
+    precision: str | None = None,
     progress: Progress | None,
     cancel: CancelToken | None,
 ) -> None:
-    """Add to `resident` what the allocation keeps and is not there yet.
+    """Add to `resident` what the allocation keeps and is not there yet. With a `precision` it is quantised, unit by
+    unit, so that no more than one of them is in memory as it was read.
 
     Raises:
         ReadError: a file cannot be read.
@@ -55,6 +59,34 @@ def load_resident(
     missing = [n for n in allocation.resident if n not in resident.units]
     missing += [n for n in tables if n not in resident.tables]
     layouts = {name: placement.resident_layout(name, allocation.complete) for name in missing}
+    total = sum(layout.nbytes for layout in layouts.values())
+    done = 0
+    for batch in [missing] if precision is None else [[name] for name in missing]:
+        told = None if progress is None else partial(_tell, progress, done, total)
+        some = {name: layouts[name] for name in batch}
+        done += sum(layout.nbytes for layout in some.values())
+        for name, buffer in _read(some, reader, told, cancel).items():
+            _keep(
+                name,
+                placement,
+                with_experts=allocation.complete,
+                layout=layouts[name],
+                buffer=buffer,
+                vectors=vectors,
+                resident=resident,
+            )
+            if precision is not None:
+                _lower(name, resident, precision, cancel)
+
+
+def _tell(progress: Progress, before: int, total: int, done: int, _batch: int) -> None:
+    progress(before + done, total)
+
+
+def _read(
+    layouts: Mapping[str, Layout], reader: Reader, progress: Progress | None, cancel: CancelToken | None
+) -> dict[str, ByteArray]:
+    """Buffers with the bytes of units, by name."""
     requests = _submit(layouts, reader)
     try:
         _wait(requests, reader, sum(layout.nbytes for layout in layouts.values()), progress, cancel)
@@ -63,16 +95,19 @@ def load_resident(
             for request in requests.values():
                 reader.drop(request)
         raise
-    for name, request in requests.items():
-        _keep(
-            name,
-            placement,
-            with_experts=allocation.complete,
-            layout=layouts[name],
-            buffer=request.buffer,
-            vectors=vectors,
-            resident=resident,
-        )
+    return {name: request.buffer for name, request in requests.items()}
+
+
+def _lower(name: str, resident: Resident, precision: str, cancel: CancelToken | None) -> None:
+    """Quantise what was just kept under this name."""
+    if name in resident.tables:
+        resident.tables |= lowered({name: resident.tables[name]}, precision)
+        return
+    resident.units[name] = lowered(resident.units[name], precision)
+    for expert, matrices_of_it in resident.experts.get(name, {}).items():
+        if cancel is not None:
+            cancel.check()
+        resident.experts[name][expert] = lowered(matrices_of_it, precision)
 
 
 def _submit(layouts: Mapping[str, Layout], reader: Reader) -> dict[str, Request]:

@@ -59,3 +59,12 @@ def role_of(name: str) -> Role:
     """The role of the tensor with this canonical name (with or without the suffix of a quantised copy)."""
     plain = plain_name(name)
     return next((role for pattern, role in _COMPILED if pattern.fullmatch(plain)), Role.IGNORED)
+
+
+_KEPT = re.compile(r"(.*\.)?(linear_attn\.in_proj_[ab]|mlp\.gate|(mtp\.)?fc)\.weight")
+
+
+def keeps_precision(name: str) -> bool:
+    """Is this a matrix (canonical name, with or without its unit's prefix) that is never quantised here? Gates of a few
+    rows, routers, and what joins an MTP layer to its model: small, and all behind them suffers from their rounding."""
+    return _KEPT.fullmatch(plain_name(name)) is not None

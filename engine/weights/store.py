@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from engine.weights.expert_cache import ExpertCache
 from engine.weights.expert_view import ExpertView
 from engine.weights.file_layer import DiskFiles, FileLayer
 from engine.weights.order import ExecutionOrder
+from engine.weights.precision import check_budget, tensor_bytes
 from engine.weights.prefetch import ExpertPrefetcher
 from engine.weights.ranges import ByteRange
 from engine.weights.reader import Reader, Stall
@@ -61,12 +62,14 @@ def open_weights(
     progress: Progress | None = None,
     cancel: CancelToken | None = None,
     reading: ReadOptions | None = None,
+    precision: str | None = None,
 ) -> WeightStore:
     """Open the weights of a checkpoint (with the MTP layer of `sidecar`, if given) and read what stays in memory.
 
     `budget` is the most bytes that weights may occupy; None keeps everything. `draft_tokens` is how many drafts a round
     is expected to make, which decides what is worth keeping. `split_heads`: the caller acquires heads by `pieces`, so
-    with a budget they need not be whole. `progress` gets (bytes read so far, bytes in all).
+    with a budget they need not be whole. `precision` (`q8`, `q4`) quantises float matrices as they are read; then
+    everything must fit into the budget. `progress` gets (bytes read so far, bytes in all).
 
     Raises:
         OptionError: the budget is too small for this model.
@@ -75,7 +78,7 @@ def open_weights(
         Cancelled.
     """
     placed = partial(place_for, checkpoint, sidecar, draft_tokens, split_heads=split_heads)
-    store = WeightStore(placed, reading or ReadOptions(DiskFiles()))
+    store = WeightStore(placed, reading or ReadOptions(DiskFiles()), precision)
     store.set_budget(budget, progress, cancel)
     return store
 
@@ -86,8 +89,11 @@ class WeightStore:
     One thread computes with it; others may look at `statistics` and `residency` at any time.
     """
 
-    def __init__(self, placed: Callable[[int | None], Placement], reading: ReadOptions) -> None:
+    def __init__(
+        self, placed: Callable[[int | None], Placement], reading: ReadOptions, precision: str | None = None
+    ) -> None:
         self._placed = placed
+        self._precision = precision
         self._placement = placed(None)
         self._reading = reading
         self._vectors: dict[str, FloatArray] = {}
@@ -105,8 +111,13 @@ class WeightStore:
             OptionError: the budget is too small; everything stays as it was.
             ReadError, Cancelled: the store is closed.
         """
-        placement = self._placed(budget)
-        allocation = allocate(placement.sizes, budget)
+        if self._precision is None:
+            placement = self._placed(budget)
+            allocation = allocate(placement.sizes, budget)
+        else:
+            placement = self._placed(None)
+            needed = check_budget(placement, self._precision, budget)
+            allocation = replace(allocate(placement.sizes, None), resident_bytes=needed)
         resident = self._resident.part_for(placement, allocation)
         self.close()
         self._placement = placement
@@ -150,7 +161,16 @@ class WeightStore:
         p, allocation = self._placement, self.allocation
         if not self._vectors:
             self._vectors = load_vectors(p.specs, p.conventions, p.mtp_conventions, self._reading.files, cancel)
-        load_resident(p, allocation, self._reader, self._vectors, self._resident, progress=progress, cancel=cancel)
+        load_resident(
+            p,
+            allocation,
+            self._reader,
+            self._vectors,
+            self._resident,
+            precision=self._precision,
+            progress=progress,
+            cancel=cancel,
+        )
         for name in (EMBEDDING, MTP_EMBEDDING):
             if name in p.specs:
                 shared = self._resident.units.get("head", {}).get("weight") if name == EMBEDDING and p.tied else None
@@ -274,7 +294,8 @@ class WeightStore:
         step = drafting_step([unit.name for unit in self.units])
         units = [unit for unit in self.units if unit.name in step]
         routed = self._placement.experts_per_token
-        return sum(u.nbytes + (routed * u.parts_nbytes // len(u.parts) if u.parts else 0) for u in units)
+        used = [t for u in units for t in (*u.tensors, *(t for part in u.parts[:routed] for t in part.tensors))]
+        return sum(tensor_bytes(tensor, self._precision) for tensor in used)
 
     def statistics(self) -> WeightStatistics:
         """A snapshot of the counters."""
