@@ -18,6 +18,7 @@ from engine.decoding.selfcheck import SelfCheck, VerifiedRow, check_reply
 from engine.errors import Cancelled, ContextFullError, EngineError, OptionError
 from engine.options import DraftOptions, GenerateOptions
 from engine.prompt import Message, Picture, Prompt, chat_prompt, token_prompt
+from engine.sidecar_watch import SidecarWatch
 from engine.text.incremental import Detokeniser
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class ChatSession:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._conversation = Conversation(model)
+        self._watch = SidecarWatch(model.info.sidecar)
         self._policy: tuple[DraftOptions, LengthPolicy] | None = None
         self._provable: tuple[Prompt, GenerateOptions, list[VerifiedRow]] | None = None
 
@@ -107,7 +109,7 @@ class ChatSession:
             for progress in conversation.read(prompt, cancel):
                 yield progress
             decoder = self._decoder(tokens, drafter, options)
-            yield from decoder.run(conversation.logits, cancel)
+            yield from self._watch.over(decoder.run(conversation.logits, cancel))
             yield self._finished(decoder, progress, note)
         except Cancelled:
             stats = dataclasses.replace(_with_prefill(Stats(), progress), stop_reason="cancelled")
@@ -160,7 +162,7 @@ class ChatSession:
 
     def _finished(self, decoder: Decoder, progress: PrefillProgress, note: str) -> Finished:
         stats = _with_prefill(decoder.stats, progress)
-        return Finished(decoder.tokens, decoder.text, stats, (note,) if note else ())
+        return Finished(decoder.tokens, decoder.text, stats, (*([note] if note else []), *self._watch.notes()))
 
 
 def _failed(error: EngineError, decoder: Decoder | None, progress: PrefillProgress) -> Failed:
