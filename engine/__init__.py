@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from engine.cancel import AnswerNow as AnswerNow
     from engine.cancel import CancelToken as CancelToken
     from engine.chat import ChatSession as ChatSession
     from engine.decoding.records import Alternative as Alternative
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from engine.decoding.records import Record as Record
     from engine.decoding.records import Round as Round
     from engine.decoding.records import Stats as Stats
+    from engine.decoding.records import ToolCall as ToolCall
     from engine.decoding.records import record_from_json as record_from_json
     from engine.decoding.records import to_json as to_json
     from engine.decoding.selfcheck import SelfCheck as SelfCheck
@@ -82,11 +84,11 @@ if TYPE_CHECKING:
     from engine.weights.statistics import WeightStatistics as WeightStatistics
 
 _HOMES = {
-    "engine.cancel": ("CancelToken",),
+    "engine.cancel": ("AnswerNow", "CancelToken"),
     "engine.chat": ("ChatSession",),
     "engine.decoding.records": (
         "Alternative", "CommittedToken", "DiskUse", "DraftedToken", "Failed", "Finished", "LoadProgress",
-        "PositionCount", "PrefillProgress", "Record", "Round", "Stats", "record_from_json", "to_json",
+        "PositionCount", "PrefillProgress", "Record", "Round", "Stats", "ToolCall", "record_from_json", "to_json",
     ),
     "engine.decoding.selfcheck": ("SelfCheck",),
     "engine.decoding.statistics": ("wilson_interval",),

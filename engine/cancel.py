@@ -1,4 +1,4 @@
-"""The cancel token: how a person's Stop reaches a running computation."""
+"""How a person's Stop, or "answer now", reaches a running computation."""
 
 from __future__ import annotations
 
@@ -32,3 +32,18 @@ class CancelToken:
     def wait(self, seconds: float) -> bool:
         """Sleep up to `seconds`, or until cancelled; true if cancelled."""
         return self._event.wait(seconds)
+
+
+class AnswerNow:
+    """A flag set by one thread and looked at by another before each round: enough thought, the answer please."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def ask(self) -> None:
+        """Let the reply that holds this flag close its thought, now or whenever it begins one."""
+        self._event.set()
+
+    @property
+    def asked(self) -> bool:
+        return self._event.is_set()

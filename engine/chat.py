@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from engine.cancel import CancelToken
+from engine.cancel import AnswerNow, CancelToken
 from engine.conversation import Conversation
 from engine.decoding.decoder import Decoder
 from engine.decoding.draft_length import LengthPolicy, length_policy
@@ -16,13 +16,18 @@ from engine.decoding.reply import ThinkTokens
 from engine.decoding.sampler import Sampler
 from engine.decoding.selfcheck import SelfCheck, VerifiedRow, check_reply
 from engine.errors import Cancelled, ContextFullError, EngineError, OptionError
+from engine.fitting import fit
 from engine.options import DraftOptions, GenerateOptions
 from engine.prompt import Message, Picture, Prompt, chat_prompt, token_prompt
 from engine.sidecar_watch import SidecarWatch
 from engine.text.incremental import Detokeniser
+from engine.text.tool_calls import find_tool_calls
 
 if TYPE_CHECKING:
     from engine.loaded_model import Model
+
+
+_THOUGHT_END = "\n</think>\n\n"
 
 
 class ChatSession:
@@ -37,6 +42,7 @@ class ChatSession:
         self._watch = SidecarWatch(model.info.sidecar)
         self._policy: tuple[DraftOptions, LengthPolicy] | None = None
         self._provable: tuple[Prompt, GenerateOptions, list[VerifiedRow]] | None = None
+        self._dropped = 0  # turns that the last prompt left out
 
     @property
     def position(self) -> int:
@@ -44,19 +50,24 @@ class ChatSession:
         return self._conversation.target.position
 
     def reply(
-        self, messages: Sequence[Message], options: GenerateOptions, cancel: CancelToken | None = None
+        self,
+        messages: Sequence[Message],
+        options: GenerateOptions,
+        cancel: CancelToken | None = None,
+        answer_now: AnswerNow | None = None,
     ) -> Iterator[Record]:
         """Answer a conversation: `PrefillProgress` and `Round` records, then exactly one `Finished` or `Failed`.
+        `answer_now` ends thinking when it is asked.
 
         Errors of the engine become `Failed`, never an exception; a cancelled reply ends in `Finished` with what was
         said.
         """
         try:
-            prompt = chat_prompt(messages, options.thinking, self._model)
+            prompt, note = self._fitting_prompt(messages, options)
         except EngineError as error:
             yield Failed(str(error), type(error).__name__)
             return
-        yield from self._generate(prompt, options, cancel)
+        yield from self._generate(prompt, options, cancel, answer_now, note)
 
     def complete(
         self,
@@ -64,6 +75,7 @@ class ChatSession:
         options: GenerateOptions,
         cancel: CancelToken | None = None,
         images: Sequence[Picture] = (),
+        answer_now: AnswerNow | None = None,
     ) -> Iterator[Record]:
         """The same for ready-made token ids; `images` fill the runs of placeholder ids in order."""
         try:
@@ -71,7 +83,7 @@ class ChatSession:
         except EngineError as error:
             yield Failed(str(error), type(error).__name__)
             return
-        yield from self._generate(prompt, options, cancel)
+        yield from self._generate(prompt, options, cancel, answer_now)
 
     def check(self, progress: Callable[[int, int], None] | None = None, cancel: CancelToken | None = None) -> SelfCheck:
         """Prove the last reply: read it again one token at a time, without drafts, and compare every row of logits bit
@@ -96,9 +108,34 @@ class ChatSession:
             OptionError: there is nothing to answer.
             PictureError: a picture cannot be read, or the model cannot see.
         """
-        return chat_prompt(messages, options.thinking, self._model).tokens
+        return self._fitting_prompt(messages, options)[0].tokens
 
-    def _generate(self, prompt: Prompt, options: GenerateOptions, cancel: CancelToken | None) -> Iterator[Record]:
+    def _fitting_prompt(self, messages: Sequence[Message], options: GenerateOptions) -> tuple[Prompt, str]:
+        """The prompt, without the oldest turns if that is wanted and has to be, and a note if so."""
+        prompt = chat_prompt(messages, options.thinking, self._model)
+        context = self._model.info.context
+        room = context - min(options.max_new_tokens, context // 2)
+        if options.context_full == "stop" or len(prompt.tokens) <= room:
+            return prompt, ""
+
+        def length(some: Sequence[Message]) -> int:
+            return len(chat_prompt(some, options.thinking, self._model).tokens)
+
+        kept, self._dropped = fit(messages, room, length, self._dropped)
+        if not self._dropped:
+            return prompt, ""
+        turns = "turn was" if self._dropped == 1 else f"{self._dropped} turns were"
+        note = f"The conversation has outgrown the context of {context} tokens: its oldest {turns} left out."
+        return chat_prompt(kept, options.thinking, self._model), note
+
+    def _generate(
+        self,
+        prompt: Prompt,
+        options: GenerateOptions,
+        cancel: CancelToken | None,
+        answer_now: AnswerNow | None,
+        *notes: str,
+    ) -> Iterator[Record]:
         conversation, tokens = self._conversation, prompt.tokens
         decoder: Decoder | None = None
         progress = PrefillProgress(0, len(tokens))
@@ -109,8 +146,8 @@ class ChatSession:
             for progress in conversation.read(prompt, cancel):
                 yield progress
             decoder = self._decoder(tokens, drafter, options)
-            yield from self._watch.over(decoder.run(conversation.logits, cancel))
-            yield self._finished(decoder, progress, note)
+            yield from self._watch.over(decoder.run(conversation.logits, cancel, answer_now))
+            yield _finished(decoder, progress, [*notes, note, *self._watch.notes()])
         except Cancelled:
             stats = dataclasses.replace(_with_prefill(Stats(), progress), stop_reason="cancelled")
             yield Finished((), "", stats)
@@ -139,7 +176,6 @@ class ChatSession:
 
     def _decoder(self, tokens: Sequence[int], drafter: Drafter | None, options: GenerateOptions) -> Decoder:
         model, conversation = self._model, self._conversation
-        think = None if model.think is None else ThinkTokens(model.think.open, model.think.close)
         return Decoder(
             conversation.target,
             drafter,
@@ -147,12 +183,19 @@ class ChatSession:
             options,
             model.end_tokens,
             Detokeniser(model.tokenizer),
-            think=think,
+            think=self._think_tokens(),
             thinking=model.think is not None and model.think.inside(tokens),
             policy=self._length_policy(options.draft),
             reads=model.statistics,
             keep_rows=options.provable,
         )
+
+    def _think_tokens(self) -> ThinkTokens | None:
+        """The tokens around a thought; one that has to end does so as the templates write it."""
+        think = self._model.think
+        if think is None:
+            return None
+        return ThinkTokens(think.open, think.close, tuple(self._model.tokenizer.encode(_THOUGHT_END, special=True)))
 
     def _length_policy(self, options: DraftOptions) -> LengthPolicy:
         """The policy of the last reply if the settings are the same: it has learnt something."""
@@ -160,9 +203,13 @@ class ChatSession:
             self._policy = (options, length_policy(options))
         return self._policy[1]
 
-    def _finished(self, decoder: Decoder, progress: PrefillProgress, note: str) -> Finished:
-        stats = _with_prefill(decoder.stats, progress)
-        return Finished(decoder.tokens, decoder.text, stats, (*([note] if note else []), *self._watch.notes()))
+
+def _finished(decoder: Decoder, progress: PrefillProgress, notes: Sequence[str]) -> Finished:
+    if decoder.thought_closed:
+        notes = [*notes, "The thinking was closed before the model had done so itself."]
+    stats = _with_prefill(decoder.stats, progress)
+    calls = find_tool_calls(decoder.answer)
+    return Finished(decoder.tokens, decoder.text, stats, tuple(note for note in notes if note), calls)
 
 
 def _failed(error: EngineError, decoder: Decoder | None, progress: PrefillProgress) -> Failed:

@@ -12,6 +12,7 @@ from engine.errors import OptionError
 DrafterName = Literal["none", "mtp", "ngram", "mtp+ngram"]
 LengthPolicyName = Literal["fixed", "adaptive", "cost-aware"]
 Precision = Literal["q8", "q4"]
+ContextFull = Literal["stop", "drop-oldest"]
 MemoryBudget = int | Literal["auto"] | None
 """Bytes for weights; "auto" takes what is free less a margin, None keeps everything in memory."""
 
@@ -101,6 +102,12 @@ class GenerateOptions:
     """Go on past end tokens (benchmarks)."""
     thinking: bool | None = None
     """The template's `enable_thinking`; None leaves it to the template."""
+    think_budget: int | None = None
+    """After so many thinking tokens the thought is closed and the answer begins; None lets the model think as long as
+    it likes."""
+    context_full: ContextFull = "stop"
+    """When a conversation does not fit into the context: say so and stop, or leave out its oldest turns (system
+    messages stay)."""
     top_alternatives: int = 0
     """How many alternatives of model and drafter each token's record carries."""
     provable: bool = False
@@ -109,6 +116,9 @@ class GenerateOptions:
     def __post_init__(self) -> None:
         _require(self.max_new_tokens >= 1, "max new tokens", self.max_new_tokens, "1 or more")
         _require(all(self.stop_strings), "stop strings", self.stop_strings, "not empty")
+        _require(self.think_budget is None or self.think_budget >= 0, "think budget", self.think_budget, "0 or more")
+        choices = get_args(ContextFull)
+        _require(self.context_full in choices, "context full", self.context_full, " | ".join(choices))
         _require(0 <= self.top_alternatives <= 20, "top alternatives", self.top_alternatives, "0…20")
 
 

@@ -8,6 +8,7 @@ from typing import get_args
 
 from engine.options import (
     MAX_DRAFT_TOKENS,
+    ContextFull,
     DrafterName,
     DraftOptions,
     GenerateOptions,
@@ -35,6 +36,13 @@ def _add_sampling(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--logit-bias", type=_bias, action="append", metavar="ID=X", help="add X to a token's logit")
     group.add_argument("--seed", type=int, metavar="N", help="of the random numbers (default: 0)")
     group.add_argument("--stop", action="append", default=[], metavar="TEXT", help="end the reply before this text")
+    group.add_argument("--think-budget", type=int, metavar="N", help="close the thought after N tokens")
+    group.add_argument(
+        "--context-full",
+        choices=get_args(ContextFull),
+        default="stop",
+        help="when a conversation does not fit (default: stop)",
+    )
     group.add_argument("--ignore-eos", action="store_true", help="go on past end tokens")
 
 
@@ -68,6 +76,8 @@ def reply_options(arguments: argparse.Namespace, base: SamplingOptions | None = 
         max_new_tokens=arguments.max_new,
         stop_strings=tuple(arguments.stop),
         ignore_eos=arguments.ignore_eos,
+        think_budget=arguments.think_budget,
+        context_full=arguments.context_full,
         thinking=None if arguments.thinking is None else arguments.thinking == "on",
         top_alternatives=arguments.alternatives,
     )

@@ -9,6 +9,9 @@ A round, with next token x (committed, not yet read by the model):
     rewind    the model's caches to [… x, d1 … da]
 
 With k = 0 that is plain decoding. The last token of a reply is committed, but never read.
+
+A thought that has to end (its budget is used up, or the person wants the answer) ends in a round of its own: nothing is
+drafted, and what is committed are the tokens that close it.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from engine.cancel import CancelToken
+from engine.cancel import AnswerNow, CancelToken
 from engine.decoding.costs import CostMeter, RoundCosts, RoundOutcome
 from engine.decoding.draft_length import LengthPolicy, length_policy
 from engine.decoding.protocols import Detokeniser, Draft, Drafter, FloatArray, TargetModel
@@ -27,12 +30,14 @@ from engine.decoding.round_record import candidates, drafted_tokens
 from engine.decoding.sampler import Sampler
 from engine.decoding.selfcheck import VerifiedRow, verified_row
 from engine.decoding.statistics import StatsCounter
-from engine.decoding.verification import Said, Verification, verify
+from engine.decoding.verification import Verification, said, verify
 from engine.errors import Cancelled
 from engine.options import GenerateOptions
 from engine.weights.statistics import WeightStatistics
 
 _NOTHING = Draft((), (), ())
+_MOST_FORCED = 15  # rows of a pass that can be taken back
+_NO_VERDICT = Verification((), (), 0, None)
 
 
 class Decoder:
@@ -67,6 +72,8 @@ class Decoder:
         self._drafter = drafter
         self._sampler = sampler
         self._reply = Reply(detokeniser, options, end_tokens, think, thinking)
+        self._think = think
+        self._forced: tuple[int, ...] = ()  # what has to come next
         self._policy = policy or length_policy(options.draft)
         self._reads = reads
         self._clock = clock
@@ -75,6 +82,8 @@ class Decoder:
         self._index = 0
         self._asked = 0
         self.rows: list[VerifiedRow] = []
+        self.thought_closed = False
+        """A thought was ended that the model would have gone on with."""
 
     @property
     def tokens(self) -> tuple[int, ...]:
@@ -87,6 +96,11 @@ class Decoder:
         return self._reply.text
 
     @property
+    def answer(self) -> str:
+        """The text so far without thoughts."""
+        return self._reply.answer
+
+    @property
     def stop_reason(self) -> StopReason | None:
         """Why the reply ended; None while it goes on."""
         return self._reply.stop_reason
@@ -96,8 +110,11 @@ class Decoder:
         """The reply in numbers, without what only the session knows (prompt, prefill)."""
         return self._counter.stats(self.stop_reason or "cancelled")
 
-    def run(self, logits: FloatArray, cancel: CancelToken | None = None) -> Iterator[Round]:
-        """Generate, beginning with the token that `logits` [V], those after the prompt's last token, give.
+    def run(
+        self, logits: FloatArray, cancel: CancelToken | None = None, answer_now: AnswerNow | None = None
+    ) -> Iterator[Round]:
+        """Generate, beginning with the token that `logits` [V], those after the prompt's last token, give. A thought is
+        closed before the next round once `answer_now` is asked.
 
         Every round yielded is committed: when the generator ends, is closed, or raises, the caches hold the prompt and
         `tokens` without the last. A cancelled run ends without an error, with stop reason "cancelled".
@@ -106,10 +123,12 @@ class Decoder:
             EngineError: a round failed (NaN, a disk read). Caches and reply are as before that round.
         """
         try:
+            self._end_thought(answer_now)
             yield self._first_round(logits)
             while self._reply.stop_reason is None:
                 if cancel:
                     cancel.check()
+                self._end_thought(answer_now)
                 yield self._round(cancel)
         except Cancelled:
             self._reply.stop_reason = "cancelled"
@@ -122,25 +141,33 @@ class Decoder:
     def _first_round(self, logits: FloatArray) -> Round:
         """The prompt's own logits give the first token: no pass, no drafts."""
         position = self._target.position
-        row = self._sampler.row(logits)
-        token = row.draw(Purpose.TARGET)
-        said = Said(token, row.probability(token), row.alternatives())
-        taken = self._reply.consider([Candidate(said, "model", "model")], self._room_from(position) + 1)
-        return self._commit(position, _NOTHING, Verification((), (), 0, said), taken, logits[None], RoundCosts())
+        room = self._room_from(position) + 1
+        if self._forced:
+            taken = self._take_forced(logits[None], room)
+        else:
+            row = self._sampler.row(logits)
+            token = said(row, row.draw(Purpose.TARGET))
+            taken = self._reply.consider([Candidate(token, "model", "model")], room)
+        return self._commit(position, _NOTHING, _NO_VERDICT, taken, logits[None], RoundCosts())
 
     def _round(self, cancel: CancelToken | None) -> Round:
         """Draft, read, verify, rewind, commit. If anything fails before the commit, all is as before the round."""
         start, x = self._target.position, self._reply.tokens[-1]
+        room = self._room_from(start)
         meter = CostMeter(self._clock, self._reads)
         try:
-            draft = self._drafter.propose(x, self._asked, self._sampler, cancel) if self._drafter else _NOTHING
+            draft = self._propose(x, cancel)
             meter.lap("draft")
-            hidden = self._target.forward([x, *draft.tokens], cancel)  # [k + 1, H]
+            following = self._forced[: min(room, _MOST_FORCED)][:-1] or draft.tokens
+            hidden = self._target.forward([x, *following], cancel)  # [k + 1, H]
             logits = self._target.logits(hidden)  # [k + 1, V]
-            verdict = verify(draft, logits, self._sampler, self._reply.end_tokens)
-            taken = self._reply.consider(candidates(draft, verdict), self._room_from(start))
+            if self._forced:
+                verdict, taken = _NO_VERDICT, self._take_forced(logits, room)
+            else:
+                verdict = verify(draft, logits, self._sampler, self._reply.end_tokens)
+                taken = self._reply.consider(candidates(draft, verdict), room)
             meter.lap("verify")
-            read = [x, *draft.tokens][: len(taken.committed)]  # the last committed token is not read yet
+            read = [x, *following][: len(taken.committed)]  # the last committed token is not read yet
             if self._drafter:
                 self._drafter.extend(read, hidden[: len(read)])
             meter.lap("draft")
@@ -150,6 +177,11 @@ class Decoder:
             self._restore(start)
             raise
         return self._commit(start + 1, draft, verdict, taken, logits, meter.costs())
+
+    def _propose(self, next_token: int, cancel: CancelToken | None) -> Draft:
+        if self._drafter is None or self._forced:
+            return _NOTHING
+        return self._drafter.propose(next_token, self._asked, self._sampler, cancel)
 
     def _restore(self, start: int) -> None:
         if self._target.position != start:
@@ -165,11 +197,13 @@ class Decoder:
         tokens = [committed.token for committed in taken.committed]
         phase = taken.committed[0].phase
         if self._keep_rows:
-            self.rows += [verified_row(position + i, token, logits[i]) for i, token in enumerate(tokens)]
+            forced = bool(self._forced)
+            self.rows += [verified_row(position + i, token, logits[i], forced) for i, token in enumerate(tokens)]
         self._reply.commit(taken)
         self._sampler.commit(tokens)
-        if self._index:
+        if self._index and not self._forced:
             self._learn(phase, drafts, costs)
+        self._forced = self._forced[len(tokens) :]
         self._asked = self._next_length()
         record = Round(
             index=self._index,
@@ -190,6 +224,22 @@ class Decoder:
         self._index += 1
         self._counter.add(record)
         return record
+
+    # ---- the end of a thought
+
+    def _end_thought(self, answer_now: AnswerNow | None) -> None:
+        """Force the tokens that close the thought, if it has to end."""
+        wanted = answer_now is not None and answer_now.asked and self._reply.phase == "think"
+        if self._think and not self._forced and (wanted or self._reply.has_thought_enough):
+            self._forced = self._think.forced
+            self.thought_closed = True
+
+    def _take_forced(self, logits: FloatArray, room: int) -> Taken:
+        """Go on with as many of the forced tokens as there are rows of logits [T, V] for them."""
+        tokens = self._forced[: len(logits)]
+        rows = [self._sampler.row(logits[i], tokens[:i]) for i in range(len(tokens))]
+        forced = [Candidate(said(row, token), "model", "model") for row, token in zip(rows, tokens, strict=True)]
+        return self._reply.consider(forced, room, forced=True)
 
     # ---- draft lengths
 

@@ -196,6 +196,14 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What the model wants to have done. It is shown, never carried out."""
+
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     event: ClassVar[str] = "finished"
     tokens: tuple[int, ...]
@@ -203,6 +211,8 @@ class Finished:
     stats: Stats
     notes: tuple[str, ...] = ()
     """Sentences for the person about how the run went ("0 drafts: …")."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """Found in the answer, in the template's layout."""
     extra: dict[str, Any] = field(default_factory=dict)
 
 

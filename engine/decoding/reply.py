@@ -18,6 +18,12 @@ class ThinkTokens:
 
     open: int
     close: int
+    ending: tuple[int, ...] = ()
+    """What ends a thought that has to end; the closing token alone if empty."""
+
+    @property
+    def forced(self) -> tuple[int, ...]:
+        return self.ending or (self.close,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,8 @@ class Taken:
     stream: TextStream
     phase: Phase
     """Of the token that comes next, as far as is known."""
+    thought: int
+    """Thinking tokens so far."""
 
 
 class Reply:
@@ -58,8 +66,11 @@ class Reply:
         self.stop_reason: StopReason | None = None
         self.end_tokens = frozenset() if options.ignore_eos else end_tokens
         self._think = think
+        self._think_budget = options.think_budget
+        self._thought = 0
         self._most = options.max_new_tokens
         self._pieces: list[str] = []
+        self._answer: list[str] = []
 
     @property
     def text(self) -> str:
@@ -67,16 +78,27 @@ class Reply:
         return "".join(self._pieces) + self.stream.clone().finish()
 
     @property
+    def answer(self) -> str:
+        """The text without thoughts, as far as it has been shown."""
+        return "".join(self._answer)
+
+    @property
+    def has_thought_enough(self) -> bool:
+        """Is it in a thought that has used up the budget?"""
+        return self._exhausted(self.phase, self._thought)
+
+    @property
     def left(self) -> int:
         """Tokens that may still come."""
         return self._most - len(self.tokens)
 
-    def consider(self, candidates: Iterable[Candidate], room: int) -> Taken:
-        """Go on with `candidates` up to the first that ends the reply. Changes nothing.
+    def consider(self, candidates: Iterable[Candidate], room: int, forced: bool = False) -> Taken:
+        """Go on with `candidates` up to the first that ends the reply or, unless they are `forced`, that uses up the
+        budget of a thought. Changes nothing.
 
         `room`: with that many more tokens the context is full.
         """
-        stream, phase = self.stream.clone(), self.phase
+        stream, phase, thought = self.stream.clone(), self.phase, self._thought
         committed: list[CommittedToken] = []
         stop: StopReason | None = None
         for candidate in candidates:
@@ -90,19 +112,27 @@ class Reply:
                     token, text, candidate.origin, candidate.source, candidate.said.probability, phase, alternatives
                 )
             )
+            thought += phase == "think"
             if self._think and token == self._think.close:
                 phase = "answer"
             stop = self._stop_after(token, len(committed), room, stream)
             if stop:
                 committed[-1] = replace(committed[-1], text=text + stream.finish())
                 break
-        return Taken(tuple(committed), stop, stream, phase)
+            if not forced and self._exhausted(phase, thought):
+                break
+        return Taken(tuple(committed), stop, stream, phase, thought)
 
     def commit(self, taken: Taken) -> None:
         """The reply has gone on so."""
         self.tokens += [committed.token for committed in taken.committed]
         self._pieces += [committed.text for committed in taken.committed]
+        self._answer += [committed.text for committed in taken.committed if committed.phase == "answer"]
         self.stream, self.phase, self.stop_reason = taken.stream, taken.phase, taken.stop_reason
+        self._thought = taken.thought
+
+    def _exhausted(self, phase: Phase, thought: int) -> bool:
+        return phase == "think" and self._think_budget is not None and thought >= self._think_budget
 
     def _stop_after(self, token: int, new: int, room: int, stream: TextStream) -> StopReason | None:
         if token in self.end_tokens:

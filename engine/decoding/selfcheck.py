@@ -31,6 +31,8 @@ class VerifiedRow:
     """[n] ids of the highest logits, descending."""
     top_logits: FloatArray
     """[n]"""
+    forced: bool = False
+    """The token was none of the model's choice: it closes a thought that had to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,11 @@ class SelfCheck:
         return self.first is None and self.identical_rows == self.rows
 
 
-def verified_row(position: int, token: int, logits: FloatArray) -> VerifiedRow:
+def verified_row(position: int, token: int, logits: FloatArray, forced: bool = False) -> VerifiedRow:
     """What the self check needs of `logits` [V], the row that gave `token` at `position`."""
     ids, values = top_k(logits, min(_KEPT, len(logits)))
     digest = hashlib.blake2b(logits.tobytes(), digest_size=16).digest()
-    return VerifiedRow(position, token, int(argmax(logits)), digest, np.array(ids), np.array(values))
+    return VerifiedRow(position, token, int(argmax(logits)), digest, np.array(ids), np.array(values), forced)
 
 
 def check_reply(
@@ -98,7 +100,8 @@ def check_reply(
         own = verified_row(row.position, row.token, logits)
         plain = sampler.row(logits).best
         identical += own.digest == row.digest
-        if first is None and (own.digest != row.digest or (sampler.greedy and plain != row.token)):
+        wrong = sampler.greedy and not row.forced and plain != row.token
+        if first is None and (own.digest != row.digest or wrong):
             first = _difference(row, own, plain, logits)
         sampler.commit([row.token])
         if progress:

@@ -51,14 +51,14 @@ def verify(draft: Draft, logits: FloatArray, sampler: Sampler, end_tokens: Conta
     for i, (token, q) in enumerate(zip(draft.tokens, draft.distributions, strict=True)):
         row = sampler.row(logits[i], ahead=draft.tokens[:i])
         accepted, chance, replacement = judge(row, token, q, sampler.greedy)
-        judged.append(_said(row, token))
+        judged.append(said(row, token))
         uniforms.append(chance)
         if not accepted:
-            return Verification(tuple(judged), tuple(uniforms), i, _said(row, replacement))
+            return Verification(tuple(judged), tuple(uniforms), i, said(row, replacement))
         if token in end_tokens:
             return Verification(tuple(judged), tuple(uniforms), i + 1, None)
     row = sampler.row(logits[len(draft.tokens)], ahead=draft.tokens)
-    bonus = _said(row, row.draw(Purpose.TARGET))
+    bonus = said(row, row.draw(Purpose.TARGET))
     return Verification(tuple(judged), tuple(uniforms), len(judged), bonus)
 
 
@@ -78,5 +78,6 @@ def judge(row: Row, token: int, q: Distribution | None, greedy: bool) -> tuple[b
     return False, chance, row.distribution.residual(q, token).sample(row.uniform(Purpose.TARGET))
 
 
-def _said(row: Row, token: int) -> Said:
+def said(row: Row, token: int) -> Said:
+    """`token` with what the model thought of it, and of others."""
     return Said(token, row.probability(token), row.alternatives())
