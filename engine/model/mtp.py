@@ -69,7 +69,7 @@ class MtpLayer:
         run = forward_pass(self.config, self._context, self._workspace, spans, position, len(tokens))
         matrices = self._weights.acquire("mtp", cancel)
         try:
-            residual = self._inputs(run, matrices, hidden, tokens, overrides)
+            residual = self._inputs(run, matrices, hidden, tokens, overrides, cancel)
             self._layer.apply(run, matrices, residual, cache, cancel)
         finally:
             self._weights.release("mtp")
@@ -84,11 +84,12 @@ class MtpLayer:
         hidden: FloatArray,
         tokens: Sequence[int],
         overrides: Sequence[tuple[int, FloatArray]],
+        cancel: CancelToken | None,
     ) -> FloatArray:
         """fc([norm(embedding); norm(hidden)]) [T, H]"""
         width, eps = self.config.hidden_size, np.float32(self.config.rms_eps)
         embedded, normed = run.array("embedded", width), run.array("half", width)
-        self._weights.embedding(np.asarray(tokens, np.int64), embedded, table=self._table)
+        self._weights.embedding(np.asarray(tokens, np.int64), embedded, table=self._table, cancel=cancel)
         for row, rows in overrides:
             embedded[row : row + len(rows)] = rows
         pair = run.array("pair", 2 * width)
@@ -100,9 +101,9 @@ class MtpLayer:
         linear(self._context, matrices["fc.weight"], pair, residual)
         return residual
 
-    def logits(self, output: FloatArray) -> FloatArray:
+    def logits(self, output: FloatArray, cancel: CancelToken | None = None) -> FloatArray:
         """New draft logits [T, n] of outputs [T, H]."""
-        return head_logits(self._weights, self._head, self._context, output)
+        return head_logits(self._weights, self._head, self._context, output, cancel)
 
 
 class MtpSession:
@@ -152,7 +153,7 @@ class MtpSession:
                 yield first - start, soft[first - span.start : last - span.start]
 
     def logits(self, output: FloatArray) -> FloatArray:
-        logits = self._layer.logits(output)
+        logits = self._layer.logits(output, self.cancel)
         return logits if self._layer.draft_ids is not None else logits[:, : self._vocabulary]
 
     def truncate(self, length: int) -> None:

@@ -20,6 +20,7 @@ class TargetSession:
         self._context = context
         self._state = state or TrunkState(trunk.config, context)
         self._pictures: dict[VisionSpan, FloatArray] = {}
+        self._cancel: CancelToken | None = None  # of the last pass; its head may have to wait for the disk, too
 
     @property
     def position(self) -> int:
@@ -38,6 +39,7 @@ class TargetSession:
         return self._state
 
     def forward(self, tokens: Sequence[int], cancel: CancelToken | None = None) -> FloatArray:
+        self._cancel = cancel
         overrides = list(self._overrides(self.position, self.position + len(tokens)))
         return self._trunk.forward(self._state, tokens, cancel, overrides)
 
@@ -60,7 +62,7 @@ class TargetSession:
                 yield first - start, self._pictures[span][first - span.start : last - span.start]
 
     def logits(self, hidden: FloatArray) -> FloatArray:
-        return self._trunk.logits(hidden)[:, : self._vocabulary]
+        return self._trunk.logits(hidden, self._cancel)[:, : self._vocabulary]
 
     def rollback(self, position: int) -> None:
         self._trunk.rollback(self._state, position)

@@ -57,11 +57,11 @@ class Trunk:
         rows = len(tokens)
         state.begin(rows)
         residual = self._workspace.array("residual", rows, self.config.hidden_size)
-        self._weights.embedding(np.asarray(tokens, np.int64), residual)
-        for row, embeddings in overrides:
-            residual[row : row + len(embeddings)] = embeddings
-        run = forward_pass(self.config, self._context, self._workspace, state.spans, state.position, rows)
         try:
+            self._weights.embedding(np.asarray(tokens, np.int64), residual, cancel=cancel)
+            for row, embeddings in overrides:
+                residual[row : row + len(embeddings)] = embeddings
+            run = forward_pass(self.config, self._context, self._workspace, state.spans, state.position, rows)
             for layer, cache in zip(self._layers, state.layers, strict=True):
                 if cancel is not None:
                     cancel.check()
