@@ -1,0 +1,110 @@
+"""Lanes for disk, drafting and verifying: what each did over the newest rounds, on one time line."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
+from PySide6.QtGui import QBrush, QColor, QHelpEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from app.residency.lanes_model import LanesModel, Lap
+from app.theme import Theme
+
+LANES = ("Disk", "Draft", "Verify")
+_LANE_H, _GAP, _AXIS_H = 18, 6, 16
+_LEFT = 52
+
+
+class Lanes(QWidget):
+    """Repaints in `refresh`, and then only if there are new rounds."""
+
+    def __init__(self, model: LanesModel, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = model
+        self._theme = theme
+        self._drawn = -1
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFixedHeight(3 * (_LANE_H + _GAP) + _AXIS_H)
+        self.setAccessibleName("Disk, draft and verify over the last rounds")
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show what came since the last time."""
+        if self._drawn != self._model.version:
+            self._drawn = self._model.version
+            self.setAccessibleDescription(self._model.summary())
+            self.update()
+
+    def apply_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(320, self.height())
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            lap = self.lap_at(event.pos())
+            QToolTip.showText(event.globalPos(), lap.sentence() if lap else "", self)
+            return True
+        return super().event(event)
+
+    def lap_at(self, point: QPoint) -> Lap | None:
+        """The round under a point."""
+        return next((lap for lap in self._model.laps if self._x(lap.begin) <= point.x() < self._x(lap.end)), None)
+
+    def _span(self) -> tuple[float, float]:
+        laps = self._model.laps
+        return (laps[0].begin, max(laps[-1].end, laps[0].begin + 1e-6)) if laps else (0.0, 1.0)
+
+    def _x(self, seconds: float) -> float:
+        begin, end = self._span()
+        return _LEFT + (self.width() - _LEFT - 2) * (seconds - begin) / (end - begin)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        theme = self._theme
+        for row, name in enumerate(LANES):
+            top = row * (_LANE_H + _GAP)
+            painter.setPen(QColor(theme.muted))
+            middle = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+            painter.drawText(QRectF(0, top, _LEFT - 6, _LANE_H), middle, name)
+            painter.fillRect(QRectF(_LEFT, top, self.width() - _LEFT - 2, _LANE_H), QColor(theme.sunken))
+        for lap in self._model.laps:
+            self._paint_lap(painter, lap)
+        self._paint_axis(painter)
+        painter.end()
+
+    def _paint_lap(self, painter: QPainter, lap: Lap) -> None:
+        theme = self._theme
+        drafted = lap.begin + lap.draft_s + lap.draft_wait_s
+        self._bar(painter, 0, lap.begin, lap.begin + lap.read_s, theme.disk)
+        self._bar(painter, 1, lap.begin, lap.begin + lap.draft_s, theme.draft)
+        self._wait(painter, 1, lap.begin + lap.draft_s, drafted)
+        self._bar(painter, 2, drafted, drafted + lap.verify_s, theme.verify)
+        self._wait(painter, 2, drafted + lap.verify_s, lap.end)
+        painter.setPen(QPen(QColor(theme.border_strong), 1, Qt.PenStyle.DotLine))
+        x = round(self._x(lap.begin))
+        painter.drawLine(x, 0, x, 3 * (_LANE_H + _GAP) - _GAP)
+
+    def _rect(self, lane: int, begin: float, end: float) -> QRectF:
+        left, right = self._x(begin), self._x(end)
+        return QRectF(left, lane * (_LANE_H + _GAP), max(right - left, 0.0), _LANE_H)
+
+    def _bar(self, painter: QPainter, lane: int, begin: float, end: float, colour: str) -> None:
+        painter.fillRect(self._rect(lane, begin, end), QColor(colour))
+
+    def _wait(self, painter: QPainter, lane: int, begin: float, end: float) -> None:
+        """Waiting for the disk: hatched in the disk's colour, in the lane of the one who waits."""
+        painter.fillRect(self._rect(lane, begin, end), QBrush(QColor(self._theme.disk), Qt.BrushStyle.BDiagPattern))
+
+    def _paint_axis(self, painter: QPainter) -> None:
+        begin, end = self._span()
+        if not self._model.laps:
+            return
+        top = 3 * (_LANE_H + _GAP) - 2
+        area = QRectF(_LEFT, top, self.width() - _LEFT - 2, _AXIS_H)
+        laps = self._model.laps
+        rounds = f"rounds {laps[0].number}…{laps[-1].number}" if len(laps) > 1 else f"round {laps[0].number}"
+        painter.setPen(QColor(self._theme.muted))
+        painter.drawText(area, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, rounds)
+        painter.drawText(area, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"{end - begin:.1f} s")

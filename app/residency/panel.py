@@ -1,0 +1,242 @@
+"""The memory panel: the budget, where the weights are now, and what disk, drafting and verifying did of late."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QRect, Qt, Signal, Slot
+from PySide6.QtGui import QPainter, QPaintEvent, QShowEvent
+from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
+from app.library.choice import size_text
+from app.library.model_bar import FILTER
+from app.residency.budget_view import BudgetView
+from app.residency.glance import STATES, WORDS, Glance, speed_text, summary
+from app.residency.lanes import Lanes
+from app.residency.lanes_model import LanesModel
+from app.residency.plan_words import unit_details
+from app.residency.plans import Plans
+from app.residency.strip import CELL_H, CELL_W, Strip, paint_cell
+from app.theme import GRID, Theme
+from app.widgets import label, push
+from engine import LoadProgress, Record
+
+if TYPE_CHECKING:
+    from engine import BudgetRange, ModelInfo
+
+Target = tuple[Path, Path | None]
+"""A checkpoint, and the sidecar with it."""
+
+
+class MemoryPanel(QScrollArea):
+    """Plans are worked out only while the panel can be seen; the strip and the lanes are drawn only then, too."""
+
+    budget_chosen = Signal(object)
+    """For the model in use: bytes, None for everything, or "auto"."""
+    load_requested = Signal(object, object, object)  # Path, Path | None, budget
+
+    def __init__(self, theme: Theme, plans: Plans | None = None, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("settingsScroll")
+        self.setAccessibleName("Memory")
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.plans = plans or Plans(parent=self)
+        self.plans.ready.connect(self._on_plans)
+        self.plans.failed.connect(self._on_no_plan)
+        self._in_use: Target | None = None
+        self._planned: Target | None = None
+        self._budget: int | None = None
+        self._stale = False
+        self.lanes_model = LanesModel()
+        self.budget = BudgetView(theme)
+        self.budget.chosen.connect(self._on_chosen)
+        self.strip = Strip(theme)
+        self.key = StripKey(theme)
+        self.state, self.figures = label("", wrap=True), label("", "caption", wrap=True)
+        self.lanes, self.last = Lanes(self.lanes_model, theme), label("", "caption", wrap=True)
+        self.back = push("Back to the model in use", self._plan_in_use, kind="link")
+        self._lay_out()
+        self.show_glance(Glance(), 0.0)
+        self.refresh()
+        self._show_back()
+
+    # What is shown
+
+    def show_model(self, info: ModelInfo | None, budget: int | None) -> None:
+        """A model has been loaded with a budget in bytes (None: everything), or is gone."""
+        self._in_use = None if info is None else (Path(info.path), Path(info.sidecar) if info.sidecar else None)
+        self._budget = budget
+        self.lanes_model.clear()
+        self._plan_in_use()
+
+    def plan(self, path: Path, sidecar: Path | None = None) -> None:
+        """Plan a checkpoint that need not be loaded."""
+        self._planned = (path, sidecar)
+        self._stale = True
+        self._show_back()
+        self._ask()
+
+    def show_glance(self, glance: Glance, speed: float) -> None:
+        """Where the weights are now; `speed` is what the disk delivers."""
+        self.strip.show_glance(glance)
+        self.key.show_glance(glance)
+        self.state.setText(summary(glance))
+        words = [f"{size_text(glance.memory_bytes)} of weights in memory"] if glance.units else []
+        if glance.streams:
+            words.append(f"{glance.bytes_read / 1e9:,.2f} GB read so far, {glance.wait_s:,.1f} s waited for")
+            words.append(f"now {speed_text(speed)}")
+        self.figures.setText("; ".join(words))
+
+    def show_progress(self, progress: LoadProgress) -> None:
+        """How far taking over another budget has come."""
+        share = f": {size_text(progress.done)} of {size_text(progress.total)}" if progress.total else ""
+        self.figures.setText(f"Reading what stays in memory{share}")
+
+    def add_records(self, records: Sequence[Record]) -> None:
+        """Count rounds; nothing is drawn."""
+        self.lanes_model.add_records(records)
+
+    def clear(self) -> None:
+        """Forget the rounds."""
+        self.lanes_model.clear()
+        self.refresh()
+
+    @Slot()
+    def refresh(self) -> None:
+        """Draw new rounds, if somebody can see them."""
+        self.lanes.refresh()
+        self.last.setText(self.lanes_model.summary())
+
+    def apply_theme(self, theme: Theme) -> None:
+        for part in (self.budget, self.strip, self.key, self.lanes):
+            part.apply_theme(theme)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._ask()
+
+    # Planning
+
+    @Slot()
+    def choose_folder(self) -> None:
+        """Ask for a checkpoint folder to plan."""
+        if folder := QFileDialog.getExistingDirectory(self, "Plan a checkpoint folder"):
+            self.plan(Path(folder))
+
+    @Slot()
+    def choose_file(self) -> None:
+        """Ask for a checkpoint file to plan."""
+        path, _ = QFileDialog.getOpenFileName(self, "Plan a model file", "", FILTER)
+        if path:
+            self.plan(Path(path))
+
+    @Slot()
+    def _plan_in_use(self) -> None:
+        self._planned = self._in_use
+        self._stale = True
+        self._show_back()
+        self._ask()
+
+    def _ask(self) -> None:
+        if not self._stale or not self.isVisible():
+            return
+        self._stale = False
+        if self._planned is None:
+            self.plans.forget()
+            self.budget.show_notice("Load a model, or plan one before loading it.")
+        else:
+            self.budget.show_notice(f"Planning {self._planned[0].name}: reading headers and measuring the disk…")
+            self.plans.ask(*self._planned)
+
+    @Slot(object)
+    def _on_plans(self, plans: BudgetRange) -> None:
+        if self._planned is None:
+            return
+        in_use = self._planned == self._in_use
+        budget = self._budget if in_use else plans.automatic.budget
+        action = "Use this budget" if in_use else f"Load {self._planned[0].name} with this budget"
+        self.budget.show_plans(plans, budget, action)
+        if in_use:
+            self.strip.show_details({unit.name: unit_details(unit) for plan in plans.plans for unit in plan.units})
+
+    @Slot(str)
+    def _on_no_plan(self, problem: str) -> None:
+        self.budget.show_notice(problem)
+
+    @Slot(object)
+    def _on_chosen(self, budget: object) -> None:
+        if self._planned is None or self._planned == self._in_use:
+            self.budget_chosen.emit(budget)
+        else:
+            self.load_requested.emit(*self._planned, budget)
+
+    def _show_back(self) -> None:
+        self.back.setVisible(self._in_use is not None and self._planned != self._in_use)
+
+    # Layout
+
+    def _lay_out(self) -> None:
+        plan_row = QHBoxLayout()
+        plan_row.addWidget(label("Plan another:", "caption"))
+        plan_row.addWidget(push("Folder…", self.choose_folder, kind="link", name="Plan a checkpoint folder"))
+        plan_row.addWidget(push("File…", self.choose_file, kind="link", name="Plan a model file"))
+        plan_row.addStretch(1)
+        plan_row.addWidget(self.back)
+        body = QWidget()
+        body.setObjectName("settingsPanel")
+        column = QVBoxLayout(body)
+        column.setContentsMargins(GRID, GRID, GRID, GRID)
+        column.setSpacing(GRID)
+        column.addWidget(self.budget)
+        column.addLayout(plan_row)
+        column.addWidget(_group("Where the weights are", self.state, self.strip, self.key, self.figures))
+        column.addWidget(_group("Disk, draft and verify, round by round", self.lanes, self.last))
+        column.addStretch(1)
+        self.setWidget(body)
+
+
+class StripKey(QWidget):
+    """What the cells mean, with how many there are."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._counts = Glance().counts()
+        self.setFixedHeight(2 * (CELL_H + 4))
+        self.setAccessibleName("Key to the cells")
+
+    def show_glance(self, glance: Glance) -> None:
+        self._counts = glance.counts()
+        self.setAccessibleDescription(", ".join(f"{count} {WORDS[state]}" for state, count in self._counts.items()))
+        self.update()
+
+    def apply_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        width = self.width() // 2
+        for index, state in enumerate(STATES):
+            left, top = (index % 2) * width + 1, (index // 2) * (CELL_H + 4)
+            paint_cell(painter, QRect(left, top + 2, CELL_W, CELL_H - 4), state, self._theme)
+            painter.setPen(self._theme.muted)
+            area = QRect(left + CELL_W + 6, top, width - CELL_W - 8, CELL_H)
+            painter.drawText(area, Qt.AlignmentFlag.AlignVCenter, f"{WORDS[state]}: {self._counts[state]}")
+        painter.end()
+
+
+def _group(heading: str, *parts: QWidget) -> QFrame:
+    card = QFrame()
+    card.setObjectName("group")
+    column = QVBoxLayout(card)
+    column.setContentsMargins(2 * GRID, 12, 2 * GRID, 12)
+    column.setSpacing(GRID)
+    column.addWidget(label(heading, "heading"))
+    for part in parts:
+        column.addWidget(part)
+    return card
