@@ -45,7 +45,7 @@ def test_a_thought_that_the_template_opened_is_one(demo: engine.Model) -> None:
     assert phases == ["think"] * end + ["answer"] * (len(phases) - end)
 
 
-@pytest.mark.parametrize("budget", [0, 1, 2])
+@pytest.mark.parametrize("budget", [0, 1])
 @pytest.mark.parametrize("drafter", ["mtp", "ngram", "mtp+ngram"])
 def test_a_think_budget_is_exact_with_drafts(demo: engine.Model, budget: int, drafter: str) -> None:
     question = user("What is the capital of France?")
