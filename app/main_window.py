@@ -33,6 +33,7 @@ from app.library.choice import classify, is_there
 from app.library.model_bar import ModelBar
 from app.memory import Memory
 from app.message_bar import MessageBar
+from app.runs.desk import RunDesk, is_run
 from app.settings import RecentModel, ReplyChoices, SettingsFile
 from app.status import StatusLine, Tally
 from app.style import Stylist
@@ -65,6 +66,7 @@ class MainWindow(QMainWindow):
         self._patience.setSingleShot(True)
         self._patience.timeout.connect(self._finish_closing)
         self.memory = Memory(self, file)
+        self._data = file.path.parent
         self.controller = ChatController(engine, self._reply_options, self)
         self._tally = Tally()
         self._make_parts()
@@ -88,6 +90,7 @@ class MainWindow(QMainWindow):
         self.composer = Composer()
         self.panel = SamplingPanel(self.memory.settings.reply)
         self.inspector = InspectorPanel(theme)
+        self.runs = RunDesk(self.engine, self.view, self.inspector, self._data / "runs", theme)
         self.status = StatusLine()
 
     def _slots(self) -> dict[str, Callable[[], object]]:
@@ -104,6 +107,9 @@ class MainWindow(QMainWindow):
             "show_refused": self.refused.toggle,
             "show_inspector": lambda: self.docks.toggle("show_inspector"),
             "show_settings": lambda: self.docks.toggle("show_settings"),
+            "show_runs": lambda: self.docks.toggle("show_runs"),
+            "fold_thinking": self.view.toggle_thinking,
+            **self.runs.slots(),
             "next_pane": self.focus_next_pane,
             "theme_system": lambda: self.set_theme_mode("system"),
             "theme_light": lambda: self.set_theme_mode("light"),
@@ -123,14 +129,19 @@ class MainWindow(QMainWindow):
         self.pages = QStackedWidget()
         self.pages.addWidget(self.welcome)
         self.pages.addWidget(transcript_page(self.view, self.legend, self.refused))
+        self._writing = writing_area(self.composer)
         middle = QWidget()
         column = QVBoxLayout(middle)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        for part, stretch in ((self.message_bar, 0), (self.pages, 1), (writing_area(self.composer), 0)):
+        for part, stretch in ((self.message_bar, 0), (self.runs.wrap(self.pages), 1), (self._writing, 0)):
             column.addWidget(part, stretch)
         self.setCentralWidget(middle)
-        panels = {"show_inspector": ("Inspector", self.inspector), "show_settings": ("Settings", self.panel)}
+        panels = {
+            "show_inspector": ("Inspector", self.inspector),
+            "show_runs": ("Runs", self.runs.panel),
+            "show_settings": ("Settings", self.panel),
+        }
         self.docks = Docks(self, panels)
         self.docks.follow(self.actions_by_name)
         self.statusBar().setSizeGripEnabled(False)
@@ -142,6 +153,9 @@ class MainWindow(QMainWindow):
         chat.user_said.connect(self.transcript.add_user)
         chat.reply_began.connect(self._on_reply_began)
         chat.records.connect(self._on_records)
+        self.runs.follow(chat)
+        self.runs.said.connect(self.message_bar.show_message)
+        self.runs.page_changed.connect(lambda: self._writing.setVisible(self.runs.stack.currentIndex() == 0))
         chat.plots_due.connect(self.inspector.refresh)
         chat.plots_due.connect(self._show_tally)
         chat.reply_ended.connect(self._on_reply_ended)
@@ -241,7 +255,7 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _on_records(self, records: tuple[Record, ...]) -> None:
         self.transcript.add_records(records)
-        self.inspector.add_records(records)
+        self.runs.add_records(records)
         for record in records:
             self._tally = self._tally.add(record)
 
@@ -254,7 +268,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def _on_cleared(self) -> None:
         self.transcript.clear()
-        self.inspector.clear()
+        self.runs.clear()
         self._tally = Tally()
         self.message_bar.dismiss()
 
@@ -310,7 +324,7 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _on_theme(self, theme: Theme) -> None:
         ink_icons(self, theme)
-        for part in (self.view, self.legend, self.inspector, self.message_bar):
+        for part in (self.view, self.legend, self.inspector, self.message_bar, self.runs):
             part.apply_theme(theme)
         for mode in ("system", "light", "dark"):
             self.actions_by_name[f"theme_{mode}"].setChecked(self._stylist.mode == mode)
@@ -347,7 +361,10 @@ class MainWindow(QMainWindow):
         self.open_dropped([Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()])
 
     def open_dropped(self, paths: list[Path]) -> None:
-        """Load a dropped checkpoint, with a dropped sidecar; a sidecar alone goes to the model in use."""
+        """Show a run, load a checkpoint with a sidecar; a sidecar alone goes to the model in use."""
+        if len(paths) == 1 and is_run(paths[0]):
+            self.runs.open_path(paths[0])
+            return
         choice, model = classify(paths), self.controller.model
         if choice.model is not None:
             self.load(choice.model, choice.sidecar)

@@ -96,6 +96,7 @@ class ReplyJob(Job):
 
     messages: tuple[Message, ...]
     options: GenerateOptions
+    so_far: tuple[int, ...] = ()
 
 
 @dataclass(eq=False)

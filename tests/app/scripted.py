@@ -25,6 +25,7 @@ from engine import (
     Record,
     Round,
     SamplingOptions,
+    SelfCheck,
     Stats,
 )
 
@@ -198,6 +199,17 @@ class ScriptedModel:
 class ScriptedSession:
     def __init__(self, script: Script) -> None:
         self.script = script
+
+    def prompt_tokens(self, messages: Sequence[Message], options: GenerateOptions) -> list[int]:
+        return [len(word) for message in messages for word in message.content.split()]
+
+    def check(
+        self, progress: Callable[[int, int], None] | None = None, cancel: CancelToken | None = None
+    ) -> SelfCheck:
+        self.script.calls.append("check")
+        if progress is not None:
+            progress(3, 3)
+        return SelfCheck(3, 3, None)
 
     def reply(
         self, messages: Sequence[Message], options: GenerateOptions, cancel: CancelToken | None = None
