@@ -69,6 +69,8 @@ class Settings:
     reply: ReplyChoices = field(default_factory=ReplyChoices)
     show_refused: bool = True
     unsent: str = ""
+    budgets: Mapping[str, int | None] = field(default_factory=dict)
+    """Bytes for the weights of a checkpoint by its path; None keeps everything, no entry takes what is free."""
 
     def with_recent(self, model: RecentModel) -> Settings:
         """The same with `model` as the latest."""
@@ -105,6 +107,7 @@ class SettingsFile:
             "reply": _reply,
             "show_refused": _flag,
             "unsent": _text,
+            "budgets": _budgets,
         }
         read = {key: readers[key](data[key]) for key in known if key in data}
         return Settings(**{key: value for key, value in read.items() if value is not None})
@@ -136,6 +139,14 @@ def _recent(value: Any) -> tuple[RecentModel, ...] | None:
         return None
     entries = (e for e in value if isinstance(e, dict) and isinstance(e.get("path"), str) and e["path"])
     return tuple(RecentModel(e["path"], _text(e.get("sidecar")) or "") for e in entries)[:MOST_RECENT]
+
+
+def _budgets(value: Any) -> dict[str, int | None] | None:
+    if not isinstance(value, dict):
+        return None
+    whole = {path: size for path, size in value.items() if isinstance(size, int) and not isinstance(size, bool)}
+    sizes: dict[str, int | None] = {path: size for path, size in whole.items() if size > 0}
+    return sizes | {path: None for path, size in value.items() if size is None}
 
 
 def _reply(value: Any) -> ReplyChoices | None:

@@ -79,6 +79,14 @@ class Tally:
         return f"Reading the prompt: {done:,} of {total:,} tokens"
 
     @property
+    def pass_name(self) -> str:
+        """What the pass under way is for."""
+        if self.prefill is not None:
+            done, total = self.prefill
+            return f"Reading the prompt from token {done + 1:,} of {total:,}"
+        return f"Round {self.rounds + 1:,}"
+
+    @property
     def tokens_per_second(self) -> float | None:
         return self.emitted / self.seconds if self.seconds > 0 else None
 

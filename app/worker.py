@@ -7,6 +7,7 @@ signals tell only that a job has ended.
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from PySide6.QtCore import QObject, Qt, QThread, Signal, Slot
 
 from app.mailbox import Mailbox
+from app.residency.glance import Glance
 from engine import (
     Cancelled,
     CancelToken,
@@ -29,10 +31,12 @@ from engine import (
 )
 
 if TYPE_CHECKING:  # with these come the kernels and their compiler, for which only the engine's thread should wait
-    from engine import Message, ModelInfo, SelfCheck
+    from engine import MemoryBudget, Message, ModelInfo, Picture, SelfCheck, Stall, WeightStatistics
 
 STACK_BYTES = 64 << 20
 """The compiler of the kernels recurses deeply; some systems give threads very little stack."""
+STALL_LASTS_S = 2.0
+"""Seconds after which a stall that is not told again is over; the engine tells it once a second."""
 
 
 class SessionLike(Protocol):
@@ -40,6 +44,13 @@ class SessionLike(Protocol):
 
     def reply(
         self, messages: Sequence[Message], options: GenerateOptions, cancel: CancelToken | None = None
+    ) -> Iterator[Record]: ...
+    def complete(
+        self,
+        tokens: Sequence[int],
+        options: GenerateOptions,
+        cancel: CancelToken | None = None,
+        images: Sequence[Picture] = (),
     ) -> Iterator[Record]: ...
     def prompt_tokens(self, messages: Sequence[Message], options: GenerateOptions) -> list[int]: ...
     def check(
@@ -53,6 +64,15 @@ class ModelLike(Protocol):
     @property
     def info(self) -> ModelInfo: ...
     def new_session(self) -> SessionLike: ...
+    def statistics(self) -> WeightStatistics: ...
+    def residency(self) -> dict[str, str]: ...
+    def activity(self) -> tuple[int, int]: ...
+    def set_budget(
+        self,
+        budget: MemoryBudget,
+        progress: Callable[[int, int], None] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> None: ...
     def close(self) -> None: ...
 
 
@@ -66,6 +86,7 @@ class LoadModel(Protocol):
         sidecar: Path | None,
         options: LoadOptions,
         progress: Callable[[LoadProgress], None],
+        stalled: Callable[[Stall], None],
         cancel: CancelToken,
     ) -> ModelLike: ...
 
@@ -92,11 +113,19 @@ class LoadJob(Job):
 
 @dataclass(eq=False)
 class ReplyJob(Job):
-    """Answer a conversation."""
+    """Answer a conversation; go on after the tokens `so_far` of a reply that was cut short."""
 
     messages: tuple[Message, ...]
     options: GenerateOptions
+    record: Callable[[Record], None] | None = None
+    """Gets every record before the window does, in the engine's thread."""
     so_far: tuple[int, ...] = ()
+
+    def tell(self, record: Record) -> None:
+        """Write a record down, and pass it on to the window."""
+        if self.record is not None:
+            self.record(record)
+        self.mailbox.put(record)
 
 
 @dataclass(eq=False)
@@ -132,6 +161,27 @@ class Worker(QObject):
         self._load_model = load_model
         self._model: ModelLike | None = None
         self._session: SessionLike | None = None
+        self._stall: tuple[Stall, float] | None = None
+
+    def look(self) -> Glance | None:
+        """The weights at this moment; may be called from any thread. None without a model."""
+        model, stall = self._model, self._stall
+        if model is None:
+            return None
+        counters, (layer, layers) = model.statistics(), model.activity()
+        lasting = stall is not None and time.monotonic() - stall[1] < STALL_LASTS_S
+        return Glance(
+            model.residency(),
+            layer,
+            layers,
+            counters.bytes_read,
+            counters.wait_s,
+            counters.memory_bytes,
+            stall[0] if stall is not None and lasting else None,
+        )
+
+    def _on_stall(self, stall: Stall) -> None:
+        self._stall = stall, time.monotonic()
 
     @Slot(object)
     def load(self, job: LoadJob) -> None:
@@ -143,7 +193,12 @@ class Worker(QObject):
         try:
             job.cancel.check()
             model = self._load_model(
-                job.path, sidecar=job.sidecar, options=job.options, progress=job.mailbox.put, cancel=job.cancel
+                job.path,
+                sidecar=job.sidecar,
+                options=job.options,
+                progress=job.mailbox.put,
+                stalled=self._on_stall,
+                cancel=job.cancel,
             )
         except Cancelled:
             return LoadOutcome()
@@ -170,8 +225,8 @@ class Worker(QObject):
                 raise EngineError("No model is loaded; choose one first.")
             if self._session is None:
                 self._session = self._model.new_session()
-            for record in self._session.reply(job.messages, job.options, job.cancel):
-                job.mailbox.put(record)
+            for record in _records(self._session, job):
+                job.tell(record)
                 last = record
             problem = "The engine ended the reply without saying why; send the message again."
             kind = "EngineError"
@@ -182,7 +237,7 @@ class Worker(QObject):
             problem, kind = f"The reply failed unexpectedly: {error or type(error).__name__}.", type(error).__name__
         if not isinstance(last, Finished | Failed):
             self._session = None  # its state is unknown now
-            job.mailbox.put(Failed(message=problem, kind=kind))
+            job.tell(Failed(message=problem, kind=kind))
         self.reply_ended.emit(job)
 
     @Slot(object)
@@ -220,6 +275,14 @@ class Worker(QObject):
             self._model = None
 
 
+def _records(session: SessionLike, job: ReplyJob) -> Iterator[Record]:
+    if not job.so_far:
+        return session.reply(job.messages, job.options, job.cancel)
+    tokens = [*session.prompt_tokens(job.messages, job.options), *job.so_far]
+    pictures = [picture for message in job.messages for picture in message.images]
+    return session.complete(tokens, job.options, job.cancel, pictures)
+
+
 class EngineHandle(QObject):
     """The window's side of the worker: sends commands, keeps the tokens by which they are stopped."""
 
@@ -238,6 +301,8 @@ class EngineHandle(QObject):
     def __init__(self, load_model: LoadModel, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._jobs: set[Job] = set()
+        self.options_for: Callable[[Path], LoadOptions] = lambda _: LoadOptions()
+        """How a checkpoint is loaded, unless `load` is told."""
         self._thread = QThread()
         self._thread.setObjectName("engine")
         self._thread.setStackSize(STACK_BYTES)
@@ -267,13 +332,19 @@ class EngineHandle(QObject):
         return self._thread.isRunning()
 
     def load(self, path: Path, sidecar: Path | None = None, options: LoadOptions | None = None) -> LoadJob:
-        job = LoadJob(path, sidecar, options or LoadOptions())
+        job = LoadJob(path, sidecar, options or self.options_for(path))
         self._jobs.add(job)
         self._load.emit(job)
         return job
 
-    def reply(self, messages: Sequence[Message], options: GenerateOptions) -> ReplyJob:
-        job = ReplyJob(tuple(messages), options)
+    def reply(
+        self,
+        messages: Sequence[Message],
+        options: GenerateOptions,
+        record: Callable[[Record], None] | None = None,
+        so_far: Sequence[int] = (),
+    ) -> ReplyJob:
+        job = ReplyJob(tuple(messages), options, record, tuple(so_far))
         self._jobs.add(job)
         self._reply.emit(job)
         return job
@@ -284,6 +355,10 @@ class EngineHandle(QObject):
         self._jobs.add(job)
         self._task.emit(job)
         return job
+
+    def look(self) -> Glance | None:
+        """The weights of the loaded model at this moment, without disturbing the engine."""
+        return self._worker.look()
 
     def forget_session(self) -> None:
         self._forget.emit()

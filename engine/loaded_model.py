@@ -16,7 +16,8 @@ from engine.model.mtp import MtpLayer, MtpSession
 from engine.model.target import TargetSession
 from engine.model.trunk import Trunk
 from engine.model.vision_tower import VisionTower
-from engine.options import SamplingOptions
+from engine.options import MemoryBudget, SamplingOptions
+from engine.weights.plan import automatic_budget
 
 if TYPE_CHECKING:
     from engine.files.checkpoint import Checkpoint
@@ -85,6 +86,7 @@ class Model:
         self.template = template
         self.think = think
         self.end_tokens = frozenset(checkpoint.config.eos_ids)
+        self._config = checkpoint.config
         self._weights = weights
         self._trunk = trunk
         self._mtp = mtp
@@ -163,16 +165,20 @@ class Model:
 
     def set_budget(
         self,
-        budget: int | None,
+        budget: MemoryBudget,
         progress: Callable[[int, int], None] | None = None,
         cancel: CancelToken | None = None,
     ) -> None:
-        """Give the weights another number of bytes (None: all they want) while no reply runs; conversations go on.
+        """Give the weights another number of bytes (None: all they want, "auto": what is free, their own included)
+        while no reply runs; conversations go on.
 
         Raises:
             OptionError: the budget is too small; nothing changes.
             ReadError, Cancelled: the model is closed and must be loaded again.
         """
+        if budget == "auto":
+            held = self._weights.statistics().memory_bytes
+            budget = automatic_budget(self._config, self.info.context, held)
         self._weights.set_budget(budget, progress, cancel)
 
     def activity(self) -> tuple[int, int]:

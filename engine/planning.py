@@ -86,9 +86,11 @@ def plan_range(
     context: int | None = None,
     draft_tokens: int = 3,
     machine: Machine | None = None,
+    held: int = 0,
     cancel: CancelToken | None = None,
 ) -> BudgetRange:
-    """Plan `steps` budgets at once, measuring the disk unless `machine` is given.
+    """Plan `steps` budgets at once, measuring the disk unless `machine` is given. `held` bytes of memory, those of a
+    model that is loaded, count as free for the automatic budget.
 
     Raises: as `plan_for` and `measure_machine`.
     """
@@ -99,5 +101,5 @@ def plan_range(
     span = planner.everything - planner.minimum
     budgets: list[int | None] = [planner.minimum + i * span // (steps - 1) for i in range(steps - 1)]
     plans = [planner.plan(budget, context, machine) for budget in [*budgets, None]]
-    automatic = planner.plan(max(planner.minimum, automatic_budget(planner.config, context)), context, machine)
+    automatic = planner.plan(max(planner.minimum, automatic_budget(planner.config, context, held)), context, machine)
     return BudgetRange(Path(path), machine, tuple(plans), automatic)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
@@ -52,6 +53,16 @@ class BudgetView(QFrame):
         """The plan that the slider stands on."""
         return None if self._plans is None else self._plans.plans[self.slider.value()]
 
+    @property
+    def path(self) -> Path | None:
+        """What the plans are for."""
+        return None if self._plans is None else self._plans.path
+
+    @property
+    def least_bytes(self) -> int | None:
+        """The smallest budget that works; None without plans."""
+        return None if self._plans is None else self._plans.plans[0].minimum
+
     def show_notice(self, sentence: str) -> None:
         """Say why there is no plan to show."""
         self._plans = None
@@ -84,15 +95,14 @@ class BudgetView(QFrame):
 
     @Slot()
     def _show_plan(self) -> None:
-        plan, plans = self.plan, self._plans
-        if plan is None or plans is None:
+        plan = self.plan
+        if plan is None:
             return
         self.value.setText(budget_text(plan))
         self.spent.setText(spent(plan))
         self.beside.setText(beside(plan))
         self.expected.setText(expected(plan))
-        fastest = max((p.tokens_per_s for one in plans.plans for p in one.predictions), default=0.0)
-        self.bars.show_predictions(plan.predictions, fastest)
+        self.bars.show_predictions(plan.predictions)
         self.slider.setAccessibleDescription(f"{self.value.text()}. {self.spent.text()} {self.expected.text()}")
 
     @Slot()

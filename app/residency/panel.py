@@ -49,7 +49,6 @@ class MemoryPanel(QScrollArea):
         self.plans.failed.connect(self._on_no_plan)
         self._in_use: Target | None = None
         self._planned: Target | None = None
-        self._budget: int | None = None
         self._stale = False
         self.lanes_model = LanesModel()
         self.budget = BudgetView(theme)
@@ -66,12 +65,22 @@ class MemoryPanel(QScrollArea):
 
     # What is shown
 
-    def show_model(self, info: ModelInfo | None, budget: int | None) -> None:
-        """A model has been loaded with a budget in bytes (None: everything), or is gone."""
-        self._in_use = None if info is None else (Path(info.path), Path(info.sidecar) if info.sidecar else None)
-        self._budget = budget
+    def show_model(self, info: ModelInfo) -> None:
+        """A model has been loaded."""
+        self._in_use = Path(info.path), Path(info.sidecar) if info.sidecar else None
         self.lanes_model.clear()
         self._plan_in_use()
+
+    @property
+    def least_budget(self) -> int | None:
+        """The smallest budget that works for what is planned; None if that is not known."""
+        return self.budget.least_bytes
+
+    @Slot()
+    def plan_again(self) -> None:
+        """Memory has changed: bring the plan in line, the slider too."""
+        self._stale = True
+        self._ask()
 
     def plan(self, path: Path, sidecar: Path | None = None) -> None:
         """Plan a checkpoint that need not be loaded."""
@@ -149,15 +158,18 @@ class MemoryPanel(QScrollArea):
             self.plans.forget()
             self.budget.show_notice("Load a model, or plan one before loading it.")
         else:
-            self.budget.show_notice(f"Planning {self._planned[0].name}: reading headers and measuring the disk…")
-            self.plans.ask(*self._planned)
+            if self.budget.plan is None or self.budget.path != self._planned[0]:
+                self.budget.show_notice(f"Planning {self._planned[0].name}: reading headers and measuring the disk…")
+            held = self.strip.glance.memory_bytes if self._planned == self._in_use else 0
+            self.plans.ask(*self._planned, held=held)
 
     @Slot(object)
     def _on_plans(self, plans: BudgetRange) -> None:
         if self._planned is None:
             return
         in_use = self._planned == self._in_use
-        budget = self._budget if in_use else plans.automatic.budget
+        glance = self.strip.glance
+        budget = plans.automatic.budget if not in_use else glance.memory_bytes if glance.streams else None
         action = "Use this budget" if in_use else f"Load {self._planned[0].name} with this budget"
         self.budget.show_plans(plans, budget, action)
         if in_use:

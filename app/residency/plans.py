@@ -47,8 +47,9 @@ class Plans(QObject):
         """A plan is being worked out."""
         return self._asked is not None
 
-    def ask(self, path: Path, sidecar: Path | None = None) -> None:
-        """Plan budgets for a checkpoint; `ready` or `failed` answers, unless something else is asked before."""
+    def ask(self, path: Path, sidecar: Path | None = None, held: int = 0) -> None:
+        """Plan budgets for a checkpoint; `ready` or `failed` answers, unless something else is asked before. `held`:
+        bytes of memory that its weights hold now."""
         self.forget()
         token = self._asked = CancelToken()
 
@@ -56,7 +57,7 @@ class Plans(QObject):
             plans, problem = None, ""
             try:
                 machine = self._machines.get(path)
-                plans = self._plan(path, sidecar, context=USUAL_CONTEXT, machine=machine, cancel=token)
+                plans = self._plan(path, sidecar, context=USUAL_CONTEXT, machine=machine, held=held, cancel=token)
             except Cancelled:
                 pass
             except EngineError as error:

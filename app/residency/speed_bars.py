@@ -24,14 +24,13 @@ class SpeedBars(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._predictions: Sequence[Prediction] = ()
-        self._most = 0.0
         self.setFixedHeight(_BARS_H + _LABELS_H)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Predicted tokens per second by drafts a round")
 
-    def show_predictions(self, predictions: Sequence[Prediction], most: float) -> None:
-        """Show these; `most` tokens per second fill the height, so that budgets can be compared."""
-        self._predictions, self._most = predictions, most
+    def show_predictions(self, predictions: Sequence[Prediction]) -> None:
+        """Show these; the best one fills the height."""
+        self._predictions = predictions
         self.setAccessibleDescription("; ".join(self.describe(p) for p in predictions))
         self.update()
 
@@ -60,7 +59,8 @@ class SpeedBars(QWidget):
         painter = QPainter(self)
         best = max(self._predictions, key=lambda p: p.tokens_per_s, default=None)
         for index, prediction in enumerate(self._predictions):
-            height = (_BARS_H - 2) * prediction.tokens_per_s / self._most if self._most > 0 else 0.0
+            most = best.tokens_per_s if best is not None else 0.0
+            height = (_BARS_H - 2) * prediction.tokens_per_s / most if most > 0 else 0.0
             bar = QRectF(index * self._step() + 1, _BARS_H - height, min(self._step() - 3, 24), height)
             painter.fillRect(bar, QColor(self._theme.accent if prediction is best else self._theme.border_strong))
             painter.setPen(QColor(self._theme.text if prediction is best else self._theme.muted))

@@ -140,11 +140,14 @@ class Planner:
         )
 
 
-def automatic_budget(config: ModelConfig, context: int | None = None) -> int:
-    """Bytes for weights that the memory free now allows, when a conversation of usual length is to fit beside them."""
+def automatic_budget(config: ModelConfig, context: int | None = None, held: int = 0) -> int:
+    """Bytes for weights that the memory free now allows, when a conversation of usual length is to fit beside them.
+
+    `held`: bytes in use that will be given back, such as those of the weights whose budget is to change.
+    """
     positions = min(context or config.context, USUAL_CONTEXT)
     session = session_bytes(config, positions, with_mtp=config.mtp_layers > 0)
-    return auto_budget(psutil.virtual_memory().available, session)
+    return auto_budget(psutil.virtual_memory().available + held, session)
 
 
 def auto_budget(available: int, session: int) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.cancel import CancelToken
+from engine.errors import ReadError
 from engine.kernels.matrix import Matrix
 from engine.weights.allocation import Allocation, allocate
 from engine.weights.embedding import EmbeddingTable
@@ -228,6 +229,8 @@ class WeightStore:
                 if self._ring is not None:
                     self._ring.run_ahead()
                 return resident
+            if self._closed:
+                raise ReadError("The weights of this model are no longer open; load it again.")
             if self._ring is None:
                 raise KeyError(f"There is no unit {unit}.")
             buffer = self._ring.acquire(unit, cancel)
@@ -280,6 +283,8 @@ class WeightStore:
             ValueError: an id outside the table.
             ReadError, Cancelled.
         """
+        if self._closed:
+            raise ReadError("The weights of this model are no longer open; load it again.")
         self._tables[table].decode(ids, out, cancel)
 
     # -- what people and reports ask for --

@@ -13,20 +13,25 @@ from engine import (
     CheckpointError,
     CommittedToken,
     DraftedToken,
+    EngineError,
     Failed,
     Finished,
     GenerateOptions,
     LoadOptions,
     LoadProgress,
+    MemoryBudget,
     Message,
     ModelInfo,
+    Picture,
     PositionCount,
     PrefillProgress,
     Record,
     Round,
     SamplingOptions,
     SelfCheck,
+    Stall,
     Stats,
+    WeightStatistics,
 )
 
 WORDS = ("The", "capital", "of", "France", "is", "Paris,", "and", "the", "Seine", "runs", "through", "it.")
@@ -151,7 +156,16 @@ class Script:
     """Set when a wait has begun."""
     calls: list[str] = field(default_factory=list)
     asked: list[tuple[Message, ...]] = field(default_factory=list)
+    completed: list[tuple[int, ...]] = field(default_factory=list)
     options: list[GenerateOptions] = field(default_factory=list)
+    load_options: list[LoadOptions] = field(default_factory=list)
+    stalled: Callable[[Stall], None] = field(default=lambda _: None)
+    """Tells a stalled disk, once a model is loaded."""
+    units: dict[str, str] = field(default_factory=lambda: {f"layers.{i}": "resident" for i in range(8)})
+    layer: int = 0
+    bytes_read: int = 0
+    budget_problems: list[EngineError] = field(default_factory=list)
+    """Raised by the next changes of the budget."""
 
     def wait(self, cancel: CancelToken) -> None:
         self.started.set()
@@ -168,8 +182,11 @@ class Script:
         sidecar: Path | None,
         options: LoadOptions,
         progress: Callable[[LoadProgress], None],
+        stalled: Callable[[Stall], None],
         cancel: CancelToken,
     ) -> ScriptedModel:
+        self.stalled = stalled
+        self.load_options.append(options)
         self.calls.append(f"load {path.name}")
         if self.load_surprise:
             raise ZeroDivisionError("a fault that nobody foresaw")
@@ -192,6 +209,25 @@ class ScriptedModel:
         self.script.calls.append("session")
         return ScriptedSession(self.script)
 
+    def statistics(self) -> WeightStatistics:
+        return WeightStatistics(bytes_read=self.script.bytes_read, ring_bytes=1000)
+
+    def residency(self) -> dict[str, str]:
+        return dict(self.script.units)
+
+    def activity(self) -> tuple[int, int]:
+        return self.script.layer, self.info.layers
+
+    def set_budget(
+        self,
+        budget: MemoryBudget,
+        progress: Callable[[int, int], None] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> None:
+        self.script.calls.append(f"budget {budget}")
+        if self.script.budget_problems:
+            raise self.script.budget_problems.pop(0)
+
     def close(self) -> None:
         self.script.calls.append(f"close {self.info.name}")
 
@@ -210,6 +246,16 @@ class ScriptedSession:
         if progress is not None:
             progress(3, 3)
         return SelfCheck(3, 3, None)
+
+    def complete(
+        self,
+        tokens: Sequence[int],
+        options: GenerateOptions,
+        cancel: CancelToken | None = None,
+        images: Sequence[Picture] = (),
+    ) -> Iterator[Record]:
+        self.script.completed.append(tuple(tokens))
+        yield from self.reply((), options, cancel)
 
     def reply(
         self, messages: Sequence[Message], options: GenerateOptions, cancel: CancelToken | None = None
