@@ -29,6 +29,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--compile", action="store_true", help="also measure compiling with an empty kernel cache (minutes)"
     )
+    parser.add_argument("--drafters", action="store_true", help="also compare the drafters on chat, copying and prose")
     parser.add_argument("--streaming", action="store_true", help="also decode with weights coming from disk")
     parser.add_argument(
         "--budget", type=byte_size, action="append", default=[], metavar="SIZE", help="for --streaming; may be repeated"
@@ -52,6 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
 
         try:
             result = measure(model, arguments.repeats, cancel, console.say)
+            if arguments.drafters:
+                from engine.benchmark_drafters import measure_drafters
+
+                result |= measure_drafters(model, arguments.repeats, cancel, console.say)
         finally:
             model.close()
         result["compile_s"] = kernels.figures()
@@ -104,8 +109,23 @@ def _lines(result: dict[str, Any]) -> list[str]:
         f"draft step           {'no MTP layer' if drafting is None else f'{drafting:>10.2f} ms'}",
         f"weights read         {result['read_gb_s']:>10.2f} GB/s, {share}",
         f"threads              {result['threads']:>10}",
+        *_drafter_lines(result),
         *_streaming_lines(result),
     ]
+
+
+def _drafter_lines(result: dict[str, Any]) -> list[str]:
+    """One line for each task and drafter."""
+    lines = []
+    for task, drafters in result.get("drafters", {}).items():
+        for name, own in drafters.items():
+            shares = " ".join(f"{100 * share:.0f}" for share in own["acceptance"])
+            accepted = f", accepted by position {shares} %" if shares else ""
+            figures = f"{own['tokens_per_round']:5.2f} tokens a round, {own['draft_passes']:>4} draft passes"
+            lines.append(
+                f"{task:<6} {name:<10} {figures}, {own['tok_s']:>8.1f} tokens/s, {own['speed_up']:4.2f} ×{accepted}"
+            )
+    return lines
 
 
 def _streaming_lines(result: dict[str, Any]) -> list[str]:
