@@ -59,5 +59,5 @@ def _lines(written: Written) -> list[str]:
         f"{written.tensors} tensors: {formats}",
     ]
     if written.kept:
-        lines.append(f"{written.kept} matrices were quantised to as few bits or fewer before; they stay as they were.")
+        lines.append(f"{written.kept} matrices stay as they were quantised before.")
     return [*lines, *written.notes]

@@ -50,17 +50,17 @@ def _tokens(data: Mapping[str, Any], vocabulary: int) -> tuple[list[str], list[i
     """(spelling, kind) of every id, and the id of every spelling. Rows of the embedding without a token are unused;
     what is written `<|so|>` is a control token in GGUF files, whatever the tokenizer says."""
     ids: dict[str, int] = dict(data["model"]["vocab"])
+    listed = [(spelling, token, _NORMAL) for spelling, token in ids.items()]
+    for item in data.get("added_tokens") or ():
+        spelling = item["content"]
+        control = item.get("special") or (spelling.startswith("<|") and spelling.endswith("|>"))
+        listed.append((spelling, item["id"], _CONTROL if control else _USER_DEFINED))
     tokens: list[str | None] = [None] * vocabulary
     kinds = [_UNUSED] * vocabulary
-    for spelling, token in ids.items():
-        tokens[token], kinds[token] = spelling, _NORMAL
-    for item in data.get("added_tokens") or ():
-        spelling, token = item["content"], item["id"]
+    for spelling, token, kind in listed:
         if not 0 <= token < vocabulary:
             raise ValueError(f"the token {spelling!r} has the id {token}, but there are {vocabulary} rows")
-        ids[spelling] = token
-        control = item.get("special") or (spelling.startswith("<|") and spelling.endswith("|>"))
-        tokens[token], kinds[token] = spelling, _CONTROL if control else _USER_DEFINED
+        ids[spelling], tokens[token], kinds[token] = token, spelling, kind
     return [f"[PAD{i}]" if token is None else token for i, token in enumerate(tokens)], kinds, ids
 
 

@@ -38,7 +38,7 @@ class Written:
     formats: Mapping[str, int]
     """Bytes by format."""
     kept: int
-    """Matrices that were quantised already, to as few bits or fewer, and stay as they are."""
+    """Matrices that stay as they were quantised before: more bits bring nothing back, and some lose none."""
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
