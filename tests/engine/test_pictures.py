@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,17 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import engine
-from engine import DraftOptions, Failed, Finished, GenerateOptions, LoadOptions, Message, Picture, PrefillProgress
+from engine import (
+    DraftOptions,
+    Failed,
+    Finished,
+    GenerateOptions,
+    LoadOptions,
+    Message,
+    Picture,
+    PrefillProgress,
+    Round,
+)
 from engine.errors import PictureError
 from engine.files.vision import VisionConfig
 from engine.pictures import open_picture, smart_size
@@ -58,6 +69,50 @@ def test_greedy_with_pictures_is_the_reference_with_any_drafter(
     records = list(session.complete(gold[f"{prompt}.ids"].tolist(), options, images=[picture(n) for n in prompt]))
     assert list(finish(records).tokens) == gold[f"{prompt}.greedy"].tolist()
     assert any(isinstance(r, PrefillProgress) and "block 2 of 3" in r.stage for r in records)
+
+
+@pytest.mark.parametrize("prompt", ["a", "b", "ab"])
+def test_rounds_with_pictures_are_those_of_the_reference(
+    model: engine.Model, gold: dict[str, np.ndarray], prompt: str
+) -> None:
+    """Drafts and number accepted, round by round, for both things the MTP layer may see (k = 3)."""
+    kind = "mtp_soft_spec_rounds" if model.soft_drafts else "mtp_spec_rounds"
+    theirs = json.loads((VL / "goldens-vision.json").read_text())["prompts"][prompt][kind]
+    options = replace(OPTIONS, max_new_tokens=40, draft=DraftOptions(tokens=3))
+    pictures = [picture(n) for n in prompt]
+    records = list(model.new_session().complete(gold[f"{prompt}.ids"].tolist(), options, images=pictures))
+    ours = [r for r in records if isinstance(r, Round) and r.drafts]
+    assert len(ours) >= len(theirs)
+    for our, their in zip(ours, theirs, strict=False):
+        assert [d.token for d in our.drafts] == their["draft"]
+        assert sum(d.verdict == "accepted" for d in our.drafts) == their["accepted"]
+
+
+WORDS = ("header", "and more", "what is it", "message text", "the other one")
+
+
+def test_many_tokens_over_mixed_chats_are_those_of_plain_decoding(
+    model: engine.Model, request: pytest.FixtureRequest
+) -> None:
+    """Text and picture turns in turn, every drafter and length; 20,000 tokens with --run-slow."""
+    wanted = 10_000 if request.config.getoption("--run-slow") else 200  # for each of the two models
+    rng, compared = np.random.default_rng(7), 0
+    while compared < wanted:
+        messages: list[Message] = []
+        drafted, plain = model.new_session(), model.new_session()
+        for _ in range(rng.integers(2, 5)):
+            names = rng.choice(["", "a", "b", "ab"])
+            messages.append(Message("user", str(rng.choice(WORDS)), tuple(picture(n) for n in names)))
+            drafter = str(rng.choice(["mtp", "ngram", "mtp+ngram"]))
+            draft = DraftOptions(
+                drafter, int(rng.integers(0, 15)), str(rng.choice(["fixed", "adaptive", "cost-aware"]))
+            )  # type: ignore[arg-type]
+            options = GenerateOptions(max_new_tokens=int(rng.integers(20, 60)), ignore_eos=True, draft=draft)
+            ours = finish(list(drafted.reply(messages, options)))
+            theirs = finish(list(plain.reply(messages, replace(options, draft=DraftOptions("none")))))
+            assert ours.tokens == theirs.tokens
+            compared += len(ours.tokens)
+            messages.append(Message("assistant", ours.text))
 
 
 def test_several_turns_with_pictures_reuse_the_caches(model: engine.Model) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,15 +11,17 @@ import pytest
 from engine.files.vision import VisionSource, open_vision
 from engine.kernels.context import ComputeContext
 from engine.kernels.rope import rope_tables
+from engine.kernels.vision import bias_gelu_tanh
 from engine.model.mtp import MtpSession
 from engine.model.positions import VisionSpan, rope_positions
 from engine.model.target import TargetSession
-from engine.model.vision_tower import VisionTower, position_taps, tower_rotary
+from engine.model.vision_tower import VisionTower, merged_order, position_taps, tower_rotary
 from engine.pictures import Patches, open_picture, patches, smart_size
 from tests.engine.model.conftest import DATA, Loaded, load
 
 VL = DATA / "tiny-vl"
 SOFT = 2e-5
+BLOCK = 2e-4
 LOGITS = 5e-4
 PROMPTS = {"a": "a", "b": "b", "ab": "ab"}
 
@@ -79,9 +80,7 @@ def test_scaled_pictures_are_within_a_level_of_the_published_processor(gold: dic
     picture = read(name)
     height, width = (int(v) for v in gold[f"img_{name}.resized_hw"])
     assert picture.grid == (height // 16, width // 16)
-    row, column = (
-        np.asarray(a) for a in __import__("engine.model.vision_tower", fromlist=["x"]).merged_order(picture.grid, 2)
-    )
+    row, column = merged_order(picture.grid, 2)
     tiles = np.empty((height // 16, width // 16, 3, 16, 16), np.float32)
     tiles[row, column] = picture.values.reshape(-1, 3, 2, 16, 16)[:, :, 0]
     pixels = (tiles.transpose(0, 3, 1, 4, 2).reshape(height, width, 3) + 1) * 127.5
@@ -105,6 +104,31 @@ def test_tower(gold: dict[str, np.ndarray], source: VisionSource, name: str) -> 
     np.testing.assert_allclose(shares, gold[f"img_{name}.interp_w"], atol=1e-6)
     soft = VisionTower(source, ComputeContext(1)).encode(picture.values, picture.grid)
     np.testing.assert_allclose(soft, gold[f"img_{name}.merged"], atol=SOFT)
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_every_stage_of_the_tower(gold: dict[str, np.ndarray], source: VisionSource, name: str) -> None:
+    """Patch embedding, position embedding, each half of the first block, and the residual stream after every block."""
+    picture, tower = read(name), VisionTower(source, ComputeContext(1))
+    row, column = merged_order(picture.grid, 2)
+    np.testing.assert_array_equal(np.stack([row, column], 1), gold[f"img_{name}.pos_hw"])
+    x = tower._linear("patch_embed.proj", picture.values, tower._patch_matrix())
+    positions = tower._position_embedding(picture.grid)
+    if name == "a":
+        np.testing.assert_allclose(x, gold["img_a.patch_embed"], atol=SOFT)
+        np.testing.assert_allclose(positions, gold["img_a.pos_embed"], atol=SOFT)
+    x += positions
+    cos, sin = tower_rotary(picture.grid, 16, 2)
+    if name == "a":
+        attended = tower._attention("blocks.0.", tower._norm("blocks.0.norm1", x), cos, sin)
+        np.testing.assert_allclose(attended, gold["img_a.block0.attn_out"], atol=BLOCK)
+        normed = tower._norm("blocks.0.norm2", x + attended)
+        hidden = tower._linear("blocks.0.mlp.linear_fc1", normed, bias=bias_gelu_tanh)
+        fed = tower._linear("blocks.0.mlp.linear_fc2", hidden)
+        np.testing.assert_allclose(fed, gold["img_a.block0.mlp_out"], atol=BLOCK)
+    for index in range(3):
+        tower._block(index, x, cos, sin)
+        np.testing.assert_allclose(x, gold[f"img_{name}.block{index}"], atol=BLOCK)
 
 
 def test_tower_rotary(gold: dict[str, np.ndarray]) -> None:
@@ -201,18 +225,45 @@ def test_o27_mtp_sees_placeholders_at_the_same_positions(
     assert drafts == gold[f"{prompt}.mtp_draft_tokens"].tolist()
 
 
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_mtp_with_soft_tokens(
+    tiny_vl: Loaded, gold: dict[str, np.ndarray], soft: dict[str, np.ndarray], prompt: str
+) -> None:
+    """The other convention: the MTP layer sees the picture's embeddings where the placeholders stand."""
+    hidden = session_with_pictures(tiny_vl, gold, soft, prompt).forward(gold[f"{prompt}.ids"].tolist())
+    mtp = MtpSession(tiny_vl.mtp, 1024, 4096)
+    mtp.spans = spans_of(gold[f"{prompt}.grid_thw"], gold[f"{prompt}.ids"])
+    mtp.soft_tokens = {span: soft[name] for span, name in zip(mtp.spans, PROMPTS[prompt], strict=True)}
+    out = mtp.forward(hidden, gold[f"{prompt}.mtp_tokens"].tolist())
+    logits = mtp.logits(out)
+    np.testing.assert_allclose(out[-2:], gold[f"{prompt}.mtp_soft_out"], atol=2e-3)
+    np.testing.assert_allclose(logits[-2:], gold[f"{prompt}.mtp_soft_logits"], atol=2e-3)
+    np.testing.assert_array_equal(logits.argmax(1), gold[f"{prompt}.mtp_soft_argmax_all"])
+    row, drafts = out[-1:], []
+    for _ in range(4):
+        drafts.append(int(mtp.logits(row)[0].argmax()))
+        row = mtp.forward(row, drafts[-1:])
+    assert drafts == gold[f"{prompt}.mtp_soft_draft_tokens"].tolist()
+
+
 def test_a_second_turn_goes_on_behind_the_picture(
     tiny_vl: Loaded, gold: dict[str, np.ndarray], soft: dict[str, np.ndarray]
 ) -> None:
     session = session_with_pictures(tiny_vl, gold, soft, "a")
     session.forward(gold["a.ids"].tolist())
+    np.testing.assert_array_equal(
+        rope_positions(session.state.spans, session.position, 24)[0], gold["a.greedy_positions"]
+    )
     session.forward(gold["a.greedy"].tolist())
-    start = session.position
-    ids = gold["a_turn2.ids"]
-    grids = json.loads((VL / "goldens-vision.json").read_text())
-    assert grids
-    spans = [VisionSpan(start + s.start, s.height, s.width) for s in spans_of(gold["b.grid_thw"], ids)]
-    for span in spans:
-        session.place_picture(span, soft["b"])
-    logits = session.logits(session.forward(ids.tolist()))
-    np.testing.assert_allclose(logits[-4:], gold["a_turn2.logits"], atol=LOGITS)
+    start, ids = session.position, gold["a_turn2.ids"]
+    for span in spans_of(gold["b.grid_thw"], ids):
+        session.place_picture(VisionSpan(start + span.start, span.height, span.width), soft["b"])
+    positions = rope_positions(session.state.spans, start, len(ids))
+    np.testing.assert_array_equal(positions, gold["a_turn2.position_ids"])
+    row = session.logits(session.forward(ids.tolist()))
+    np.testing.assert_allclose(row[-4:], gold["a_turn2.logits"], atol=LOGITS)
+    said: list[int] = []
+    for _ in range(8):
+        said.append(int(row[-1].argmax()))
+        row = session.logits(session.forward(said[-1:]))
+    assert said == gold["a_turn2.greedy"].tolist()
