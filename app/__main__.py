@@ -26,7 +26,9 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--quit-when-done", action="store_true", help="close the window afterwards")
     parser.add_argument("--theme", choices=("light", "dark", "system"), help="colours for this start")
     parser.add_argument("--size", type=size, metavar="WxH", help="size of the window, as 1280x800")
-    parser.add_argument("--settings-dir", type=Path, metavar="D", help="folder of the settings file")
+    parser.add_argument(
+        "--settings-dir", type=Path, metavar="D", help="folder of the settings and of the conversations"
+    )
     return parser
 
 
@@ -62,6 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with settings_folder(arguments) as folder:
         request = Request(
             settings_dir=folder,
+            history_dir=history_folder(arguments),
             model=model or None,
             sidecar=arguments.sidecar,
             theme=arguments.theme,
@@ -106,6 +109,15 @@ def settings_folder(arguments: argparse.Namespace) -> Iterator[Path]:
             yield Path(folder)
     else:
         yield Path(platformdirs.user_config_dir("draftscope", appauthor=False))
+
+
+def history_folder(arguments: argparse.Namespace) -> Path | None:
+    """Where conversations are kept; None: beside the settings, which are then of this run only."""
+    import platformdirs
+
+    if arguments.settings_dir or arguments.quit_when_done:
+        return None
+    return Path(platformdirs.user_data_dir("draftscope", appauthor=False))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from app.theme import GRID
 from app.widgets import label, named, tool
 
 RIGHT = Qt.DockWidgetArea.RightDockWidgetArea
+LEFT = Qt.DockWidgetArea.LeftDockWidgetArea
 
 
 class DockTitle(QWidget):
@@ -38,8 +39,14 @@ class DockTitle(QWidget):
 class Docks(QObject):
     """Makes the docks as tabs of one place and keeps their actions checked while they can be seen."""
 
-    def __init__(self, window: QMainWindow, panels: Mapping[str, tuple[str, QWidget]]) -> None:
-        """`panels`: name of the show action → title and widget. Only the first is open until a layout is restored."""
+    def __init__(
+        self,
+        window: QMainWindow,
+        panels: Mapping[str, tuple[str, QWidget]],
+        left: Mapping[str, tuple[str, QWidget]] | None = None,
+    ) -> None:
+        """`panels`: name of the show action → title and widget, at the right as tabs; only the first is open until a
+        layout is restored. `left`: the same for the other side."""
         super().__init__(window)
         self._actions: dict[str, QAction] = {}
         self._in_sight: set[str] = set()
@@ -47,17 +54,22 @@ class Docks(QObject):
         window.setDockOptions(QMainWindow.DockOption.AllowTabbedDocks | QMainWindow.DockOption.AllowNestedDocks)
         self.docks = {name: self._dock(window, name, *panel) for name, panel in panels.items()}
         first, *others = self.docks.values()
+        for name, panel in (left or {}).items():
+            self.docks[name] = self._dock(window, name, *panel, LEFT)
+            window.resizeDocks([self.docks[name]], [30 * GRID], Qt.Orientation.Horizontal)
         for dock in others:
             window.tabifyDockWidget(first, dock)
             dock.hide()
         window.resizeDocks([first], [45 * GRID], Qt.Orientation.Horizontal)
 
-    def _dock(self, window: QMainWindow, name: str, title: str, panel: QWidget) -> QDockWidget:
+    def _dock(
+        self, window: QMainWindow, name: str, title: str, panel: QWidget, area: Qt.DockWidgetArea = RIGHT
+    ) -> QDockWidget:
         dock = named(QDockWidget(title, window), name)
         dock.setTitleBarWidget(DockTitle(dock))
         dock.setWidget(panel)
         dock.setAccessibleName(title)
-        window.addDockWidget(RIGHT, dock)
+        window.addDockWidget(area, dock)
         dock.visibilityChanged.connect(lambda seen: self._on_seen(name, seen))
         return dock
 

@@ -50,6 +50,7 @@ class Drive(QObject):
 
     @Slot()
     def _ask(self) -> None:
+        self._window.new_chat()
         if not self._window.controller.send(self._errand.prompt):
             self._fail(self._window.controller.why_not_send() or "The prompt is empty; give one with --prompt.")
 

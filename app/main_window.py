@@ -27,12 +27,17 @@ from app.chat.transcript_model import TranscriptModel
 from app.chat.transcript_view import TranscriptView
 from app.chat.welcome import Welcome
 from app.docks import Docks
+from app.history.chats import Chats
+from app.history.desk import HistoryDesk
+from app.history.opening import open_store
+from app.history.store import MessageRow
 from app.icons import ink_icons
 from app.inspector.panel import InspectorPanel
 from app.library.choice import classify, is_there
 from app.library.model_bar import ModelBar
 from app.memory import Memory
 from app.message_bar import MessageBar
+from app.residency.desk import MemoryDesk
 from app.runs.desk import RunDesk, is_run
 from app.settings import RecentModel, ReplyChoices, SettingsFile
 from app.status import StatusLine, Tally
@@ -53,7 +58,15 @@ class MainWindow(QMainWindow):
 
     closed = Signal()
 
-    def __init__(self, engine: EngineHandle, file: SettingsFile, stylist: Stylist, demo: Callable[[], Path]) -> None:
+    def __init__(
+        self,
+        engine: EngineHandle,
+        file: SettingsFile,
+        stylist: Stylist,
+        demo: Callable[[], Path],
+        history: Path | None = None,
+    ) -> None:
+        """`history`: folder of the conversations; they are kept beside the settings if none is given."""
         super().__init__()
         self.setWindowTitle("Draftscope")
         self.setAcceptDrops(True)
@@ -66,10 +79,13 @@ class MainWindow(QMainWindow):
         self._patience.setSingleShot(True)
         self._patience.timeout.connect(self._finish_closing)
         self.memory = Memory(self, file)
-        self._data = file.path.parent
-        self.controller = ChatController(engine, self._reply_options, self)
+        self._data = history or file.path.parent
+        store, self._history_problem = open_store(self._data)
+        self.chats = Chats(store, self)
+        self.controller = ChatController(engine, self._reply_options, self.chats, self)
         self._tally = Tally()
         self._make_parts()
+        self.desk = HistoryDesk(self, self.controller, self.view, self.composer, self.message_bar, stylist.theme)
         self.actions_by_name = make_actions(self, self._slots())
         self._arrange()
         self._connect()
@@ -91,6 +107,7 @@ class MainWindow(QMainWindow):
         self.panel = SamplingPanel(self.memory.settings.reply)
         self.inspector = InspectorPanel(theme)
         self.runs = RunDesk(self.engine, self.view, self.inspector, self._data / "runs", theme)
+        self.weights = MemoryDesk(self.engine, self.memory, theme, self)
         self.status = StatusLine()
 
     def _slots(self) -> dict[str, Callable[[], object]]:
@@ -103,9 +120,12 @@ class MainWindow(QMainWindow):
             "new_chat": self.new_chat,
             "regenerate": self.controller.regenerate,
             "stop": self.stop,
+            "show_chats": lambda: self.docks.toggle("show_chats"),
+            **self.desk.slots(),
             "write": lambda: self.composer.edit.setFocus(Qt.FocusReason.ShortcutFocusReason),
             "show_refused": self.refused.toggle,
             "show_inspector": lambda: self.docks.toggle("show_inspector"),
+            "show_memory": lambda: self.docks.toggle("show_memory"),
             "show_settings": lambda: self.docks.toggle("show_settings"),
             "show_runs": lambda: self.docks.toggle("show_runs"),
             "fold_thinking": self.view.toggle_thinking,
@@ -119,7 +139,7 @@ class MainWindow(QMainWindow):
         }
 
     def _arrange(self) -> None:
-        shown = ("new_chat", "regenerate", "show_inspector", "show_settings")
+        shown = ("new_chat", "regenerate", "show_inspector", "show_memory", "show_settings")
         self.model_bar.add_actions([self.actions_by_name[name] for name in shown])
         top = named(QToolBar("Model"), "topBar")
         top.setMovable(False)
@@ -139,18 +159,21 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(middle)
         panels = {
             "show_inspector": ("Inspector", self.inspector),
+            "show_memory": ("Memory", self.weights.panel),
             "show_runs": ("Runs", self.runs.panel),
             "show_settings": ("Settings", self.panel),
         }
-        self.docks = Docks(self, panels)
+        self.docks = Docks(self, panels, {"show_chats": ("Conversations", self.desk.sidebar)})
         self.docks.follow(self.actions_by_name)
+        self.desk.follow(self.actions_by_name)
+        self.desk.sidebar.new_wanted.connect(self.new_chat)
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addWidget(self.status, 1)
 
     def _connect(self) -> None:
         chat = self.controller
         chat.changed.connect(self._refresh)
-        chat.user_said.connect(self.transcript.add_user)
+        chat.user_said.connect(self._on_user_said)
         chat.reply_began.connect(self._on_reply_began)
         chat.records.connect(self._on_records)
         self.runs.follow(chat)
@@ -158,9 +181,16 @@ class MainWindow(QMainWindow):
         self.runs.page_changed.connect(lambda: self._writing.setVisible(self.runs.stack.currentIndex() == 0))
         chat.plots_due.connect(self.inspector.refresh)
         chat.plots_due.connect(self._show_tally)
+        self.weights.follow(chat)
+        self.weights.problem.connect(self.message_bar.show_message)
+        self.weights.load_requested.connect(self.load)
+        self.weights.watch.looked.connect(self._show_tally)
         chat.reply_ended.connect(self._on_reply_ended)
         chat.reply_dropped.connect(self.transcript.drop_last_reply)
-        chat.cleared.connect(self._on_cleared)
+        chat.reply_went_on.connect(self.transcript.continue_reply)
+        chat.shown.connect(self._on_shown)
+        self.chats.opened.connect(lambda: self.composer.set_text(self.chats.unsent))
+        chat.not_kept.connect(self.message_bar.show_message)
         chat.load_progressed.connect(self.model_bar.show_progress)
         chat.loaded.connect(self._on_loaded)
         chat.load_failed.connect(self.message_bar.show_message)
@@ -175,6 +205,7 @@ class MainWindow(QMainWindow):
         self.composer.submitted.connect(self.send)
         self.composer.stop_requested.connect(self.stop)
         self.composer.take_back_requested.connect(chat.take_back)
+        self.composer.edited.connect(chat.edit)
         self.composer.text_changed.connect(self._keep_unsent)
         self.panel.changed.connect(self._on_choices)
         self.refused.toggled.connect(self._on_refused)
@@ -187,7 +218,9 @@ class MainWindow(QMainWindow):
         self.memory.restore_window()
         self.refused.setChecked(settings.show_refused)
         self._on_refused(settings.show_refused)
-        self.composer.set_text(settings.unsent)
+        self.chats.start()
+        if self._history_problem:
+            self.message_bar.show_message(self._history_problem)
         self.model_bar.show_recent(settings.recent)
         self.composer.edit.setFocus()
 
@@ -218,6 +251,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def new_chat(self) -> None:
         self.controller.new_chat()
+        self.message_bar.dismiss()
         self.composer.edit.setFocus()
 
     @Slot()
@@ -225,6 +259,8 @@ class MainWindow(QMainWindow):
         """Stop what runs; if nothing does, put away the token's card, or else the message."""
         if self.controller.replying or self.controller.loading:
             self.controller.stop()
+        elif self.composer.editing:
+            self.composer.end_edit()
         elif not self.view.card.isHidden():
             self.view.unpin()
         else:
@@ -246,9 +282,13 @@ class MainWindow(QMainWindow):
 
     # What the engine tells
 
-    @Slot()
-    def _on_reply_began(self) -> None:
-        self.transcript.begin_reply()
+    @Slot(object)
+    def _on_user_said(self, row: MessageRow) -> None:
+        self.transcript.add_user(row.content, row.id, self.chats.files(row.id))
+
+    @Slot(int)
+    def _on_reply_began(self, message: int) -> None:
+        self.transcript.begin_reply(message)
         self._tally = Tally()
         self._keep_unsent()  # a message that waited has been sent
 
@@ -266,11 +306,12 @@ class MainWindow(QMainWindow):
             self.message_bar.show_message(last.message)
 
     @Slot()
-    def _on_cleared(self) -> None:
-        self.transcript.clear()
+    def _on_shown(self) -> None:
+        """Another path or another conversation is open."""
+        self.transcript.show(self.chats.entries())
+        self.weights.panel.clear()
         self.runs.clear()
         self._tally = Tally()
-        self.message_bar.dismiss()
 
     @Slot(object)
     def _on_loaded(self, info: ModelInfo) -> None:
@@ -316,7 +357,7 @@ class MainWindow(QMainWindow):
 
     def _activity(self) -> str:
         if self.controller.replying:
-            return self._tally.activity
+            return self.weights.sentence(self._tally.pass_name) or self._tally.activity
         if self.controller.loading:
             return "Loading"
         return "Ready" if self.controller.model else "No model"
@@ -324,7 +365,7 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _on_theme(self, theme: Theme) -> None:
         ink_icons(self, theme)
-        for part in (self.view, self.legend, self.inspector, self.message_bar, self.runs):
+        for part in (self.view, self.legend, self.inspector, self.message_bar, self.runs, self.weights, self.desk):
             part.apply_theme(theme)
         for mode in ("system", "light", "dark"):
             self.actions_by_name[f"theme_{mode}"].setChecked(self._stylist.mode == mode)
@@ -348,7 +389,9 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _keep_unsent(self) -> None:
-        self.memory.change(unsent="\n".join(filter(None, (self.controller.queued, self.composer.text))))
+        if self.composer.editing:
+            return
+        self.chats.keep_unsent("\n".join(filter(None, (self.controller.queued, self.composer.text))))
 
     # Files dropped on the window
 
@@ -391,5 +434,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def _finish_closing(self) -> None:
         self._patience.stop()
+        self.weights.close()
+        self.controller.leave()
         self.hide()
         self.closed.emit()

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QMainWindow
 from app.settings import Settings, SettingsFile
 
 SAVE_DELAY_MS = 1000
-LAYOUT_VERSION = 2
+LAYOUT_VERSION = 3
 """Raised when the docks change, so that an older layout is not forced on them."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from PySide6.QtCore import Qt, Slot
@@ -32,11 +33,14 @@ class MessageBar(QFrame):
         self._text.setAccessibleName("Message")
         self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         copy = push("Copy", self._copy, kind="link", name="Copy the message")
+        self._remedy: Callable[[], object] | None = None
+        self.remedy = push("", self._on_remedy, kind="link")
+        """What can be done about it, where something can."""
         dismiss = tool("close", "Dismiss the message (Esc)", self.dismiss)
         row = QHBoxLayout(self)
         row.setContentsMargins(2 * GRID, GRID, GRID, GRID)
         row.setSpacing(GRID)
-        for widget in (self._mark, self._text, copy, dismiss):
+        for widget in (self._mark, self._text, self.remedy, copy, dismiss):
             row.addWidget(widget, 1 if widget is self._text else 0)
         self.hide()
 
@@ -49,9 +53,16 @@ class MessageBar(QFrame):
     def level(self) -> Level:
         return self._level
 
-    def show_message(self, sentence: str, level: Level = "error") -> None:
-        """Show a sentence in the place of the one before it, and tell screen readers."""
+    def show_message(
+        self, sentence: str, level: Level = "error", remedy: tuple[str, Callable[[], object]] | None = None
+    ) -> None:
+        """Show a sentence in the place of the one before it. `remedy`: a button and what it does."""
         self._level = level
+        self.remedy.setVisible(remedy is not None)
+        self._remedy = remedy[1] if remedy else None
+        if remedy:
+            self.remedy.setText(remedy[0])
+            self.remedy.setAccessibleName(remedy[0])
         self._text.setText(sentence)
         self.setAccessibleName(f"{level.capitalize()}: {sentence}")
         self.setProperty("level", level)
@@ -71,6 +82,13 @@ class MessageBar(QFrame):
     def _draw_mark(self) -> None:
         ink = {"error": self._theme.error, "warning": self._theme.warning, "info": self._theme.accent}[self._level]
         self._mark.setPixmap(pixmap(self._level, ink, ratio=self.devicePixelRatioF()))
+
+    @Slot()
+    def _on_remedy(self) -> None:
+        remedy = self._remedy
+        self.dismiss()
+        if remedy is not None:
+            remedy()
 
     @Slot()
     def _copy(self) -> None:

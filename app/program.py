@@ -33,6 +33,8 @@ class Request:
     theme: ThemeMode | None = None
     size: tuple[int, int] | None = None
     errand: Errand | None = None
+    history_dir: Path | None = None
+    """Folder of the conversations; None: beside the settings."""
 
 
 def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> int:
@@ -46,7 +48,7 @@ def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> in
     app.setQuitOnLastWindowClosed(False)  # the window says when its engine has ended
     file = SettingsFile(request.settings_dir)
     stylist = Stylist(app, request.theme or file.load().theme)
-    window = MainWindow(EngineHandle(load_model), file, stylist, demo)
+    window = MainWindow(EngineHandle(load_model), file, stylist, demo, request.history_dir)
     crash = CrashReporter(window)
     window.engine.fault.connect(crash.report)
     signals = SignalWatch(window.close, window)

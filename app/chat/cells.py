@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Literal
+from typing import Literal, Protocol
 
 from engine import Alternative, CommittedToken, DraftedToken, Round, Stats
 
@@ -66,11 +66,24 @@ _BY_ORIGIN = {
 _WORDS = re.compile(r"\n|[^\S\n]*[^\s]+|[^\S\n]+")
 
 
+class AttachedFile(Protocol):
+    """A file that goes with a message."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def data(self) -> bytes: ...
+
+
 class Entry:
     """A stretch of text that consists of cells: `texts`, one string per cell, append-only."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
+        self.message = 0
+        """Its message in the history; 0 if it is of none."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -86,11 +99,14 @@ class Entry:
 
 
 class UserMessage(Entry):
-    """What the person wrote; its cells are words."""
+    """What the person wrote, and below it the names of the files that go with it; its cells are words."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, message: int = 0, files: Sequence[AttachedFile] = ()) -> None:
         super().__init__()
-        self.texts = _WORDS.findall(text)
+        self.message = message
+        self.said = text
+        self.files = tuple(files)
+        self.texts = _WORDS.findall("\n".join([*filter(None, [text]), *(f"[{file.name}]" for file in files)]))
 
 
 class Note(Entry):

@@ -69,6 +69,8 @@ class Composer(QFrame):
     """
 
     submitted = Signal(str)
+    edited = Signal(int, str)
+    """A message of the history was written anew."""
     stop_requested = Signal()
     take_back_requested = Signal()
     text_changed = Signal()
@@ -78,6 +80,8 @@ class Composer(QFrame):
         self.setObjectName("composer")
         self._why_not = ""
         self._running = False
+        self._editing = 0
+        self._before = ""
         self.edit = PromptEdit()
         self.edit.setPlaceholderText("Write a message")
         self.edit.setAccessibleName("Message to the model")
@@ -94,6 +98,9 @@ class Composer(QFrame):
         foot.setSpacing(GRID)
         foot.addWidget(self.hint)
         foot.addWidget(self._take_back)
+        self._end_edit = push("Leave it as it was", self.end_edit, kind="link", name="Stop editing the message")
+        self._end_edit.hide()
+        foot.addWidget(self._end_edit)
         foot.addStretch(1)
         foot.addWidget(self.button)
         column = QVBoxLayout(self)
@@ -118,6 +125,34 @@ class Composer(QFrame):
         """Put a message that was not sent in front of what has been written since."""
         self.set_text(f"{text}\n{self.text}" if self.text.strip() else text)
 
+    @property
+    def editing(self) -> int:
+        """The message that is being written anew; 0 if none is."""
+        return self._editing
+
+    def begin_edit(self, message: int, text: str) -> None:
+        """Write a message anew; what was being written waits until that is done."""
+        if not self._editing:
+            self._before = self.text
+        self._editing = message
+        self.set_text(text)
+        self._end_edit.show()
+        self._show_hint()
+        self.edit.setFocus()
+
+    @Slot()
+    def end_edit(self) -> None:
+        """Go back to what was being written before."""
+        if self._editing:
+            self._editing, before, self._before = 0, self._before, ""
+            self._end_edit.hide()
+            self.set_text(before)
+            self._show_hint()
+
+    def _show_hint(self) -> None:
+        hint = "Enter asks again; what was said before stays as a branch" if self._editing else HINT
+        self.hint.setText(self._why_not or hint)
+
     def show_state(self, why_not: str, *, running: bool, stopping: bool, queued: bool) -> None:
         """Say whether a message can be sent, else why not; offer Stop while something runs."""
         self._why_not, self._running = why_not, running
@@ -125,16 +160,20 @@ class Composer(QFrame):
         put_icon(self.button, "stop" if running else "send", "on_accent")
         self.button.setToolTip(name)
         self.button.setAccessibleName(name)
-        self.hint.setText(why_not or HINT)
+        self._show_hint()
         self._take_back.setVisible(queued)
         self._stopping = stopping
-        self._on_text()
+        self._show_button()
 
     @Slot()
     def submit(self) -> None:
         """Send what is written, if there is something and it can be sent."""
         if self.text.strip() and not self._why_not:
-            text = self.text.strip()
+            text, message = self.text.strip(), self._editing
+            if message:
+                self.end_edit()
+                self.edited.emit(message, text)
+                return
             self.edit.clear()
             self.submitted.emit(text)
 
@@ -147,9 +186,12 @@ class Composer(QFrame):
 
     @Slot()
     def _on_text(self) -> None:
+        self._show_button()
+        self.text_changed.emit()
+
+    def _show_button(self) -> None:
         can_send = bool(self.text.strip()) and not self._why_not
         self.button.setEnabled(not self._stopping if self._running else can_send)
-        self.text_changed.emit()
 
     @Slot(bool)
     def _on_focus(self, focused: bool) -> None:

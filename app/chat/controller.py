@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
+from app.history.chats import Chats
+from app.history.recorder import Recorder
+from app.history.store import Attachment, MessageRow
 from app.pump import Pump
 from app.worker import EngineHandle, LoadJob, LoadOutcome, ReplyJob
 from engine import Failed, Finished, GenerateOptions, LoadProgress, Record
@@ -16,60 +18,56 @@ from engine import Failed, Finished, GenerateOptions, LoadProgress, Record
 if TYPE_CHECKING:
     from engine import Message, ModelInfo
 
-
-@dataclass
-class Turn:
-    """What the person said, and what came back (None until a reply has any text)."""
-
-    prompt: str
-    reply: str | None = None
-
-    def messages(self) -> list[Message]:
-        """The turn as the engine gets it."""
-        from engine import Message  # when a turn is made, a model has long been loaded
-
-        said = [Message("user", self.prompt)]
-        return said if self.reply is None else [*said, Message("assistant", self.reply)]
+_CUT_SHORT = ("cancelled", "length", "failed")
 
 
 class ChatController(QObject):
-    """One conversation with one model at a time.
+    """The open conversation with one model at a time.
 
     `changed` follows every change of what may be done; the widgets then ask the properties. A prompt that is sent while
     a model loads waits in `queued` and is sent when the model is there; if the load fails it is given back.
     """
 
     changed = Signal()
-    user_said = Signal(str)
-    reply_began = Signal()
+    user_said = Signal(object)  # MessageRow
+    reply_began = Signal(int)  # the reply's message
+    reply_went_on = Signal()
     records = Signal(object)  # tuple[Record, ...] of the running reply, at most 30 times a second
     plots_due = Signal()
     reply_ended = Signal(object)  # Finished | Failed
     reply_dropped = Signal()
-    cleared = Signal()
+    shown = Signal()
+    """Another path or another conversation is to be shown, from its beginning."""
     load_progressed = Signal(object)  # LoadProgress
     loaded = Signal(object)  # ModelInfo
     load_failed = Signal(str)
     load_cancelled = Signal()
-    prompt_returned = Signal(str)
+    prompt_returned = Signal(str, object)  # text, tuple[Attachment, ...]
+    not_kept = Signal(str)
+    """Why a reply could not be written down."""
 
     def __init__(
-        self, engine: EngineHandle, options: Callable[[], GenerateOptions], parent: QObject | None = None
+        self, engine: EngineHandle, options: Callable[[], GenerateOptions], chats: Chats, parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
+        self.chats = chats
         self._engine = engine
         self._options = options
-        self._turns: list[Turn] = []
         self._load: LoadJob | None = None
         self._reply: ReplyJob | None = None
+        self._speaking = 0
+        self._left = False
         self._last: Finished | Failed | None = None
         self.model: ModelInfo | None = None
         self.queued: str | None = None
+        self._queued_files: tuple[Attachment, ...] = ()
         self._pump = Pump(self)
         self._pump.records.connect(self._carry)
         self._pump.plots_due.connect(self.plots_due)
         engine.load_ended.connect(self._on_load_ended)
         engine.reply_ended.connect(self._on_reply_ended)
+        chats.opened.connect(self._on_opened)
+        chats.branched.connect(self._on_branched)
 
     @property
     def loading(self) -> bool:
@@ -92,12 +90,12 @@ class ChatController(QObject):
     @property
     def messages(self) -> tuple[Message, ...]:
         """The conversation as the engine gets it. A prompt that failed without a word is left out."""
-        answered = [turn for turn in self._turns if turn.reply is not None]
-        return tuple(message for turn in answered for message in turn.messages())
+        path = [row for row in self.chats.tree.path if row.role == "assistant" and row.content]
+        return self.chats.messages(path[-1].id) if path else ()
 
     @property
     def empty(self) -> bool:
-        return not self._turns
+        return self.chats.tree.leaf is None
 
     def why_not_send(self) -> str:
         """Why nothing can be sent now; empty if something can."""
@@ -119,6 +117,17 @@ class ChatController(QObject):
             return self.why_not_send() or "A model is being loaded."
         return "" if self.model else "Choose a model first (Ctrl+L)."
 
+    def why_not_continue(self) -> str:
+        """Why the last reply cannot go on; empty if it can."""
+        if why := self.why_not_regenerate():
+            return why
+        row = self.chats.tree.path[-1]
+        if row.role != "assistant" or not row.content:
+            return "There is no reply yet."
+        last = self.chats.store.rounds.ending(row.id)
+        cut = last is None or last.stats.stop_reason in _CUT_SHORT or isinstance(last, Failed)
+        return "" if cut else "The reply is complete."
+
     def load(self, path: Path, sidecar: Path | None) -> None:
         """Open a model; a load under way is given up for it, a running reply is stopped."""
         if self._load is not None:
@@ -130,45 +139,66 @@ class ChatController(QObject):
             self._pump.follow(self._load.mailbox)
         self.changed.emit()
 
-    def send(self, text: str) -> bool:
+    def send(self, text: str, files: Sequence[Attachment] = ()) -> bool:
         """Say something; false if it cannot be said now (`why_not_send` tells why)."""
-        if not text.strip() or self.why_not_send():
+        if not (text.strip() or files) or self.why_not_send():
             return False
         if self.loading:
-            self.queued = text
+            self.queued, self._queued_files = text, tuple(files)
             self.changed.emit()
         else:
-            self._start(Turn(text))
+            self._say(text, files, after=self.chats.tree.leaf)
         return True
 
     def take_back(self) -> None:
         """Give the waiting prompt back to whoever wrote it."""
         if self.queued is not None:
-            text, self.queued = self.queued, None
-            self.prompt_returned.emit(text)
+            (text, files), self.queued = (self.queued, self._queued_files), None
+            self.prompt_returned.emit(text, files)
             self.changed.emit()
 
-    def regenerate(self) -> bool:
-        """Drop the last reply and ask again."""
+    def regenerate(self, message: int = 0) -> bool:
+        """Answer again what a reply (0: the last one) answered; the present reply stays as a branch."""
         if self.why_not_regenerate():
             return False
-        turn = self._turns.pop()
-        self.reply_dropped.emit()
-        self._start(Turn(turn.prompt), again=True)
+        tree = self.chats.tree
+        target = tree[message] if message else tree.path[-1]
+        prompt = target.id if target.role == "user" else target.parent
+        assert prompt is not None, "a reply stands after a message"
+        at_end = target.id == tree.leaf
+        tree.show_to(prompt)
+        if not at_end:
+            self.shown.emit()
+        elif target.role == "assistant":
+            self.reply_dropped.emit()
+        self._answer(prompt)
+        return True
+
+    def edit(self, message: int, text: str) -> bool:
+        """Say something else in the place of a message; what was there stays as a branch."""
+        if not text.strip() or self.why_not_regenerate():
+            return False
+        row = self.chats.tree[message]
+        self.chats.tree.show_to(row.parent)
+        self.shown.emit()
+        self._say(text, self.chats.files(message), after=row.parent)
+        return True
+
+    def go_on(self) -> bool:
+        """Let the last reply go on where it was cut short."""
+        if self.why_not_continue():
+            return False
+        row = self.chats.tree.path[-1]
+        assert row.parent is not None
+        so_far = self.chats.store.rounds.tokens(row.id)
+        self.chats.store.resume(row.id)
+        self.reply_went_on.emit()
+        self._run(row, self.chats.messages(row.parent), so_far)
         return True
 
     def new_chat(self) -> None:
-        """Forget the conversation; a running reply is stopped and what still comes of it is not shown."""
-        if self._reply is not None:
-            self._reply.cancel.cancel()
-            self._reply = None
-            self._pump.stop(flush=False)
-            if self._load is not None:
-                self._pump.follow(self._load.mailbox)
-        self._turns.clear()
-        self._engine.forget_session()
-        self.cleared.emit()
-        self.changed.emit()
+        """Show an empty conversation; a running reply is stopped and what still comes of it is not shown."""
+        self.chats.new()
 
     def stop(self) -> None:
         """Stop the reply that runs, or the load."""
@@ -177,15 +207,59 @@ class ChatController(QObject):
             job.cancel.cancel()
             self.changed.emit()
 
-    def _start(self, turn: Turn, *, again: bool = False) -> None:
-        messages = (*self.messages, *turn.messages())
-        self._turns.append(turn)
+    def leave(self) -> None:
+        """Close the history; what the engine still says is not heard."""
+        self._reply = None
+        self._pump.stop(flush=False)
+        self._left = True
+        self.chats.store.close()
+
+    def _say(self, text: str, files: Sequence[Attachment], *, after: int | None) -> None:
+        row = self.chats.say(text, files, after=after)
+        self.user_said.emit(row)
+        self._answer(row.id)
+
+    def _answer(self, prompt: int) -> None:
+        row = self.chats.begin_reply(prompt, self.model.name if self.model else "")
+        self.reply_began.emit(row.id)
+        self._run(row, self.chats.messages(prompt))
+
+    def _run(self, row: MessageRow, messages: Sequence[Message], so_far: Sequence[int] = ()) -> None:
         self._last = None
-        if not again:
-            self.user_said.emit(turn.prompt)
-        self.reply_began.emit()
-        self._reply = self._engine.reply(messages, self._options())
+        self._speaking = row.id
+        self._reply = self._engine.reply(messages, self._options(), self.chats.recorder(row.id), so_far)
         self._pump.follow(self._reply.mailbox)
+        self.changed.emit()
+
+    def show_branch(self, message: int, step: int) -> bool:
+        """Show the alternative before or after a message, unless the model is speaking."""
+        return not self.replying and self.chats.show_branch(message, step)
+
+    def delete_message(self, message: int) -> Callable[[], None] | None:
+        """Put a message and what follows it out of sight; returns what undoes it, or None while the model speaks."""
+        return None if self.replying else self.chats.delete_message(message)
+
+    def _take_over_given_up(self, job: ReplyJob) -> None:
+        """A reply whose conversation was left has ended: somebody may be looking at it again."""
+        if isinstance(job.record, Recorder) and job.record.message in self.chats.tree:
+            self.chats.refresh(job.record.message)
+            self._on_branched()
+
+    @Slot()
+    def _on_opened(self) -> None:
+        self.queued = None  # it is still what was being written in its own conversation
+        if self._reply is not None:
+            self._reply.cancel.cancel()
+            self._reply = None
+            self._pump.stop(flush=False)
+            if self._load is not None:
+                self._pump.follow(self._load.mailbox)
+        self._engine.forget_session()
+        self._on_branched()
+
+    @Slot()
+    def _on_branched(self) -> None:
+        self.shown.emit()
         self.changed.emit()
 
     @Slot(object)
@@ -201,19 +275,26 @@ class ChatController(QObject):
 
     @Slot(object)
     def _on_reply_ended(self, job: ReplyJob) -> None:
+        if self._left:
+            return
         if job is not self._reply:
+            self._take_over_given_up(job)
             return
         self._pump.stop(flush=True)
         self._reply = None
         if self._load is not None:
             self._pump.follow(self._load.mailbox)
         assert self._last is not None, "the worker always ends a reply with Finished or Failed"
-        self._turns[-1].reply = self._last.text or None
+        self.chats.refresh(self._speaking)
+        if isinstance(job.record, Recorder) and job.record.problem:
+            self.not_kept.emit(job.record.problem)
         self.reply_ended.emit(self._last)
         self.changed.emit()
 
     @Slot(object, object)
     def _on_load_ended(self, job: LoadJob, outcome: LoadOutcome) -> None:
+        if self._left:
+            return
         if outcome.info is not None:
             self.model = outcome.info
             self.loaded.emit(outcome.info)
@@ -232,4 +313,4 @@ class ChatController(QObject):
     def _send_queued(self) -> None:
         text, self.queued = self.queued, None
         if text is not None:
-            self._start(Turn(text))
+            self._say(text, self._queued_files, after=self.chats.tree.leaf)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal
 
-from app.chat.cells import Entry, Note, Reply, Tone, UserMessage, plain_text, summary
+from app.chat.cells import AttachedFile, Entry, Note, Reply, Tone, UserMessage, plain_text, summary
 from engine import Failed, Finished, PrefillProgress, Record, Round
 
 _STOP_NOTES = {
@@ -54,9 +54,15 @@ class TranscriptModel(QObject):
         """The reply that is being written, if one is."""
         return self._reply
 
-    def add_user(self, text: str) -> None:
+    def show(self, entries: Sequence[Entry]) -> None:
+        """Show these entries and no others."""
+        self._entries = list(entries)
+        self._reply = None
+        self.reset.emit()
+
+    def add_user(self, text: str, message: int = 0, files: Sequence[AttachedFile] = ()) -> None:
         """Append what the person said."""
-        self._entries.append(UserMessage(text))
+        self._entries.append(UserMessage(text, message, files))
         self.appended.emit(len(self._entries) - 1)
 
     def add_note(self, text: str, tone: Tone = "info") -> None:
@@ -64,13 +70,25 @@ class TranscriptModel(QObject):
         self._entries.append(Note(text, tone))
         self.appended.emit(len(self._entries) - 1)
 
-    def begin_reply(self) -> None:
+    def begin_reply(self, message: int = 0) -> None:
         """Start a reply; the records that follow belong to it."""
         self.end_reply()
         self._reply = Reply()
+        self._reply.message = message
         self._reasons = []
         self._entries.append(self._reply)
         self.appended.emit(len(self._entries) - 1)
+
+    def continue_reply(self) -> None:
+        """Open the last reply again: the records that follow belong to it."""
+        for index in reversed(range(len(self._entries))):
+            reply = self._entries[index]
+            if isinstance(reply, Reply):
+                del self._entries[index + 1 :]
+                reply.active = True
+                self._reply, self._reasons = reply, []
+                self.reset.emit()
+                return
 
     def add_records(self, records: Sequence[Record]) -> None:
         """Grow the reply by what happened. Without a `begin_reply`, the first round starts one."""
@@ -144,7 +162,7 @@ class TranscriptModel(QObject):
         if self._reply is not None:
             self._reply.stats = record.stats
         self._close()
-        self._entries.extend(self._notes_of(record))
+        self._entries.extend(ending_notes(record, self._reasons))
 
     def _close(self) -> None:
         self._drop_passing()
@@ -152,18 +170,20 @@ class TranscriptModel(QObject):
             self._reply.active = False
             self._reply = None
 
-    def _notes_of(self, record: Finished | Failed) -> list[Note]:
-        notes = []
-        if isinstance(record, Failed):
-            notes.append(Note(record.message, "error"))
-        elif record.stats.stop_reason in _STOP_NOTES:
-            notes.append(Note(_STOP_NOTES[record.stats.stop_reason]))
-        told = record.notes if isinstance(record, Finished) else ()
-        notes.extend(Note(sentence) for sentence in dict.fromkeys([*told, *self._reasons]))
-        if record.stats.rounds:
-            notes.append(Note(summary(record.stats)))
-        return notes
-
     def _drop_passing(self) -> None:
         if self._entries and isinstance(self._entries[-1], Note) and self._entries[-1].passing:
             self._entries.pop()
+
+
+def ending_notes(record: Finished | Failed, reasons: Sequence[str] = ()) -> list[Note]:
+    """The lines below a reply: how it ended, why nothing was drafted (if anything tells), and what it cost."""
+    notes = []
+    if isinstance(record, Failed):
+        notes.append(Note(record.message, "error"))
+    elif record.stats.stop_reason in _STOP_NOTES:
+        notes.append(Note(_STOP_NOTES[record.stats.stop_reason]))
+    told = record.notes if isinstance(record, Finished) else ()
+    notes.extend(Note(sentence) for sentence in dict.fromkeys([*told, *reasons]))
+    if record.stats.rounds:
+        notes.append(Note(summary(record.stats)))
+    return notes

@@ -18,7 +18,7 @@ class Recorder:
 
     def __init__(self, path: Path, message: int) -> None:
         self._path = path
-        self._message = message
+        self.message = message
         self._db: sqlite3.Connection | None = None
         self._number = 0
         self.problem = ""
@@ -43,14 +43,14 @@ class Recorder:
     def _write(self, record: Round | Finished | Failed) -> None:
         if self._db is None:
             self._db = connect(self._path)
-            self._number = RoundTable(self._db).count(self._message)
+            self._number = RoundTable(self._db).count(self.message)
         table = RoundTable(self._db)
         if isinstance(record, Round):
-            table.add(self._message, self._number, record)
+            table.add(self.message, self._number, record)
             self._number += 1
             return
         self._db.execute("BEGIN IMMEDIATE")
-        table.settle(self._message, "done", record)
+        table.settle(self.message, "done", record)
         self._db.execute("COMMIT")
         self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
         self.close()

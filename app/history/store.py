@@ -152,11 +152,14 @@ class Store:
 
     def messages(self, conversation: int) -> list[MessageRow]:
         """All messages of all branches that are not deleted, oldest first."""
-        query = (
-            "SELECT id, parent, role, content, created, model, state, ending FROM messages"
-            " WHERE conversation = ? AND deleted IS NULL ORDER BY id"
-        )
+        query = f"SELECT {_MESSAGE} FROM messages WHERE conversation = ? AND deleted IS NULL ORDER BY id"
         return [MessageRow(*row) for row in self._db.execute(query, (conversation,))]
+
+    def message(self, message: int) -> MessageRow | None:
+        """One message, also a deleted one."""
+        query = f"SELECT {_MESSAGE} FROM messages WHERE id = ?"
+        row = self._db.execute(query, (message,)).fetchone()
+        return MessageRow(*row) if row else None
 
     def leaf(self, conversation: int) -> int | None:
         """The last message of the branch that was shown last."""
@@ -184,6 +187,10 @@ class Store:
         """A reply that begins now, as a new branch after `parent`."""
         with self.transaction():
             return self._add(conversation, parent, "assistant", "", model, "running")
+
+    def resume(self, message: int) -> None:
+        """A reply goes on."""
+        self._db.execute("UPDATE messages SET state = 'running' WHERE id = ?", (message,))
 
     def delete_message(self, message: int) -> None:
         """Put a message, and with it everything after it, out of sight."""
@@ -276,6 +283,7 @@ class Store:
 
 
 MOST_TITLE = 60
+_MESSAGE = "id, parent, role, content, created, model, state, ending"
 _LISTED = "id, title, created, updated, pinned"
 
 

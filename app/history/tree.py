@@ -49,6 +49,10 @@ class MessageTree:
         self._put(message)
         self._leaf = message.id
 
+    def show_to(self, message: int | None) -> None:
+        """Let the path end with a message (None: before the first)."""
+        self._leaf = message
+
     def replace(self, message: MessageRow) -> None:
         """Take over a newer state of a message."""
         self._messages[message.id] = message

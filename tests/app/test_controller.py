@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
 
 from app.chat.controller import ChatController
+from app.history.chats import Chats
+from app.history.store import Store
 from app.pump import PLOTS_MS
 from app.worker import EngineHandle
 from engine import Failed, Finished, GenerateOptions, LoadProgress, Message, Round
@@ -18,8 +21,15 @@ SAID = " ".join(WORDS)
 
 
 @pytest.fixture
-def chat(handle: EngineHandle) -> ChatController:
-    return ChatController(handle, GenerateOptions)
+def chats(tmp_path: Path) -> Iterator[Chats]:
+    store = Store(tmp_path / "history.sqlite3")
+    yield Chats(store)
+    store.close()
+
+
+@pytest.fixture
+def chat(handle: EngineHandle, chats: Chats) -> ChatController:
+    return ChatController(handle, GenerateOptions, chats)
 
 
 def load(qtbot: QtBot, chat: ChatController, name: str = "first") -> None:
@@ -142,7 +152,7 @@ def test_a_waiting_prompt_is_given_back(qtbot: QtBot, chat: ChatController, scri
             chat.stop()
         else:
             chat.take_back()
-    assert blocker.args == ["patient"]
+    assert blocker.args == ["patient", ()]
     assert chat.queued is None
 
 

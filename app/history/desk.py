@@ -1,0 +1,227 @@
+"""Brings the history into the window: the sidebar, what can be done with a message, undoing, exporting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtGui import QAction, QGuiApplication
+
+from app.chat.composer import Composer
+from app.chat.controller import ChatController
+from app.chat.transcript_view import TranscriptView
+from app.history.message_tools import MessageTools
+from app.history.sidebar import Sidebar
+from app.message_bar import MessageBar
+from app.theme import Theme
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QWidget
+
+    from app.history.store import MessageRow
+
+
+class HistoryDesk(QObject):
+    """Connects the conversations' view model with what shows it."""
+
+    def __init__(
+        self,
+        window: QWidget,
+        controller: ChatController,
+        view: TranscriptView,
+        composer: Composer,
+        bar: MessageBar,
+        theme: Theme,
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self._chat = controller
+        self._chats = controller.chats
+        self._view = view
+        self._composer = composer
+        self._bar = bar
+        self._undo: Callable[[], None] | None = None
+        self.sidebar = Sidebar(self._chats, theme)
+        self.sidebar.opened.connect(self._open)
+        self.sidebar.delete_wanted.connect(self.delete)
+        self.tools: MessageTools | None = None
+        self._actions: Mapping[str, QAction] = {}
+        controller.changed.connect(self.refresh)
+
+    def slots(self) -> dict[str, Callable[[], object]]:
+        """What the window's actions do."""
+        return {
+            "search_chats": self.search,
+            "rename_chat": self.rename,
+            "delete_chat": lambda: self._chats.current and self.delete(self._chats.current),
+            "undo_delete": self.undo,
+            "export_chat": self.export,
+            "message_edit": self.edit,
+            "message_again": self.regenerate,
+            "go_on": self._chat.go_on,
+            "branch_before": lambda: self.show_branch(-1),
+            "branch_after": lambda: self.show_branch(+1),
+            "message_copy": self.copy,
+            "message_delete": self.delete_message,
+        }
+
+    def follow(self, actions: Mapping[str, QAction]) -> None:
+        """Enable these actions when they can be done, and put the messages' ones onto the messages."""
+        self._actions = actions
+        self.tools = MessageTools(self._view, self._chats, actions)
+        self.tools.targeted.connect(self.refresh)
+        self.refresh()
+
+    def apply_theme(self, theme: Theme) -> None:
+        self.sidebar.apply_theme(theme)
+
+    @Slot()
+    def refresh(self) -> None:
+        """Enable what can be done now."""
+        if not self._actions:
+            return
+        chat, quiet = self._chat, not self._chat.replying
+        can_ask = not chat.why_not_regenerate()
+        reply, prompt = self.reply(), self.prompt()
+        for name, possible in {
+            "rename_chat": self._chats.current is not None,
+            "delete_chat": self._chats.current is not None,
+            "export_chat": not chat.empty,
+            "undo_delete": self._undo is not None,
+            "message_edit": can_ask and prompt is not None,
+            "message_again": can_ask and reply is not None,
+            "go_on": not chat.why_not_continue(),
+            "message_copy": self.message() is not None,
+            "message_delete": quiet and self.message() is not None,
+            "branch_before": quiet and self._can_step(-1),
+            "branch_after": quiet and self._can_step(+1),
+        }.items():
+            self._actions[name].setEnabled(possible)
+
+    # Which message is meant
+
+    def message(self) -> MessageRow | None:
+        """The message under the pointer, else the one with the cursor, else the last."""
+        tree, at = self._chats.tree, self._view.cursor_cell
+        if self.tools is not None and self.tools.target in tree and self.tools.isVisible():
+            return tree[self.tools.target]
+        if at is not None and at[0] < len(self._view.model.entries):
+            marked = self._view.model.entries[at[0]].message
+            if marked in tree:
+                return tree[marked]
+        return tree[tree.leaf] if tree.leaf is not None else None
+
+    def reply(self) -> MessageRow | None:
+        """The reply that is meant, or the one before it."""
+        return self._last_of("assistant")
+
+    def prompt(self) -> MessageRow | None:
+        """The person's message that is meant, or the one before it."""
+        return self._last_of("user")
+
+    def _last_of(self, role: str) -> MessageRow | None:
+        meant = self.message()
+        way = self._chats.tree.way_to(meant.id) if meant is not None else []
+        return next((row for row in reversed(way) if row.role == role), None)
+
+    def _forked(self) -> MessageRow | None:
+        """The message that is meant if it has branches, else the nearest before it that has."""
+        meant = self.message()
+        way = self._chats.tree.way_to(meant.id) if meant is not None else []
+        return next((row for row in reversed(way) if len(self._chats.tree.branches(row.id)) > 1), None)
+
+    def _can_step(self, step: int) -> bool:
+        row = self._forked()
+        if row is None:
+            return False
+        branches = self._chats.tree.branches(row.id)
+        return 0 <= branches.index(row.id) + step < len(branches)
+
+    # What can be done with it
+
+    @Slot()
+    def edit(self) -> None:
+        """Put a message into the composer; sending it again makes a branch."""
+        if (row := self.prompt()) is not None and not self._chat.why_not_regenerate():
+            self._composer.begin_edit(row.id, row.content)
+
+    @Slot()
+    def regenerate(self) -> None:
+        if (row := self.reply()) is not None:
+            self._chat.regenerate(row.id)
+
+    def show_branch(self, step: int) -> None:
+        if (row := self._forked()) is not None:
+            self._chat.show_branch(row.id, step)
+
+    @Slot()
+    def copy(self) -> None:
+        """Copy a whole message."""
+        if (row := self.message()) is not None:
+            QGuiApplication.clipboard().setText(row.content)
+
+    @Slot()
+    def delete_message(self) -> None:
+        """Put a message and what follows it out of sight."""
+        if (row := self.message()) is not None and (undo := self._chat.delete_message(row.id)) is not None:
+            self._offer_undo("The message and what followed it are deleted.", undo)
+
+    # Conversations
+
+    @Slot(int)
+    def _open(self, conversation: int) -> None:
+        self._bar.dismiss()
+        self._chats.open(conversation)
+        self._composer.edit.setFocus()
+
+    @Slot(int)
+    def delete(self, conversation: int) -> None:
+        """Put a conversation out of sight."""
+        row = self._chats.store.conversation(conversation)
+        if row is not None:
+            self._chats.delete(conversation)
+            self._offer_undo(f"“{row.title}” is deleted.", lambda: self._chats.restore(conversation))
+
+    @Slot()
+    def undo(self) -> None:
+        """Bring back what was deleted last."""
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            self._bar.dismiss()
+            undo()
+        self.refresh()
+
+    def _offer_undo(self, sentence: str, undo: Callable[[], None]) -> None:
+        self._undo = undo
+        self._bar.show_message(sentence, "info", ("Undo", self.undo))
+        self.refresh()
+
+    @Slot()
+    def search(self) -> None:
+        """Go to the search field."""
+        dock = self.sidebar.parentWidget()
+        if dock is not None:
+            dock.show()
+        self.sidebar.field.setFocus()
+        self.sidebar.field.selectAll()
+
+    @Slot()
+    def rename(self) -> None:
+        """Write another title: for the chosen conversation in the list, else for the open one."""
+        chosen = self.sidebar.list
+        if chosen.hasFocus() and chosen.currentIndex().isValid():
+            chosen.edit(chosen.currentIndex())
+            return
+        dock = self.sidebar.parentWidget()
+        if dock is not None:
+            dock.show()
+        self.sidebar.rename_open()
+
+    @Slot()
+    def export(self) -> None:
+        """Write the conversation to a file of the person's choice."""
+        from app.history.export_dialog import ask_and_export
+
+        if problem := ask_and_export(self._window, self._chats):
+            self._bar.show_message(problem)
