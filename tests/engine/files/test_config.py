@@ -16,7 +16,7 @@ from engine.files.config_json import config_from_json
 from tests.engine.files import build, build_gguf
 
 
-def test_the_published_layout(data: Path) -> None:
+def test_o01_the_published_layout(data: Path) -> None:
     config = config_from_json(read_json_object(data / "tiny-dense" / "config.json"))
     assert config.architecture == "qwen3_5"
     assert config.layers == ("linear", "linear", "linear", "full") * 2
@@ -114,7 +114,8 @@ def test_other_kinds_are_refused_by_name(change: dict[str, Any], message: str) -
         ({"layer_types": ["sliding_attention"] * 4}, "has layers of type sliding_attention"),
     ],
 )
-def test_unsupported_variants_are_refused(change: dict[str, Any], message: str) -> None:
+def test_o01_unsupported_variants_are_refused(change: dict[str, Any], message: str) -> None:
+    """More than one MTP layer among them, with the number."""
     with pytest.raises(UnsupportedError, match=message):
         config_from_json(build.config(**change))
 

@@ -15,7 +15,7 @@ from tests.engine.files import build
 from tests.engine.files.build import Tensors, config, dense_folder, mtp, trunk, write_folder, write_safetensors
 
 
-def test_every_tensor_of_the_reference_checkpoints_is_found(data: Path) -> None:
+def test_o14_every_tensor_of_the_reference_checkpoints_is_found(data: Path) -> None:
     for name in ("tiny-dense", "tiny-moe"):
         checkpoint = open_checkpoint(data / name)
         assert checkpoint.kind == "safetensors"

@@ -14,7 +14,7 @@ from tests.engine.files import build, build_gguf
 from tests.engine.files.build_gguf import F32, Q4_K, Q8_0, dense, metadata, mtp, trunk, write_gguf
 
 
-def test_the_same_tensors_as_the_checkpoint_it_was_made_from(data: Path) -> None:
+def test_o14_the_same_tensors_as_the_checkpoint_it_was_made_from(data: Path) -> None:
     published = open_checkpoint(data / "tiny-dense")
     for path in sorted((data / "tiny-dense" / "gguf").glob("*.gguf")):
         converted = open_checkpoint(path)

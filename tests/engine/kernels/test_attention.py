@@ -47,7 +47,7 @@ def make_case(heads: int, kv: int, hd: int, position: int, rows: int, seed: int 
     ("heads", "kv", "hd"), [(1, 1, 16), (4, 4, 64), (8, 2, 64), (6, 2, 128), (5, 1, 256), (16, 2, 32)]
 )
 @pytest.mark.parametrize("position", [0, 13, 1015])
-def test_equals_the_formula(heads: int, kv: int, hd: int, position: int) -> None:
+def test_o11_equals_the_formula(heads: int, kv: int, hd: int, position: int) -> None:
     case = make_case(heads, kv, hd, position, 19)
     np.testing.assert_allclose(case.run(ONE, 0, 19), case.expected(), rtol=2e-5, atol=2e-6)
 
@@ -124,7 +124,7 @@ def test_refuses_a_cache_that_is_too_small_and_other_shapes() -> None:
 
 
 @pytest.mark.parametrize(("heads", "kv", "hd", "rotary_dim"), [(4, 2, 64, 16), (3, 1, 256, 64), (2, 2, 32, 32)])
-def test_inputs_are_normed_rotated_and_stored(heads: int, kv: int, hd: int, rotary_dim: int) -> None:
+def test_o11_inputs_are_normed_rotated_and_stored(heads: int, kv: int, hd: int, rotary_dim: int) -> None:
     rng = np.random.default_rng(hd)
     rows, position = 5, 7
     qg, k, v = normal(rng, rows, heads * 2 * hd), normal(rng, rows, kv * hd), normal(rng, rows, kv * hd)

@@ -53,7 +53,7 @@ def assert_close(out: np.ndarray, x: np.ndarray, weights: np.ndarray, tolerance:
 
 
 @pytest.mark.parametrize("name", sparsely(COMMON))
-def test_product_is_that_of_the_weights(name: str) -> None:
+def test_o03_product_is_that_of_the_weights(name: str) -> None:
     rng = np.random.default_rng(1)
     group = {1: 0, 256: 256}.get(FORMATS[name].block_elements, 32)
     for cols in lengths(name):
@@ -79,7 +79,7 @@ def assert_same_bits(out: np.ndarray, expected: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("name", sparsely(COMMON))
-def test_a_row_has_the_same_bits_among_1_to_15_rows(name: str) -> None:
+def test_o04_a_row_has_the_same_bits_among_1_to_15_rows(name: str) -> None:
     rng = np.random.default_rng(3)
     matrix, x = random_matrix(name, 300, lengths(name)[2], rng), activations(rng, 15, lengths(name)[2])
     alone = np.concatenate([product(matrix, row[None]) for row in x])
@@ -95,6 +95,18 @@ def test_a_row_has_the_same_bits_with_float_activations(name: str) -> None:
     alone = np.concatenate([product(matrix, row[None], float_activations=True) for row in x])
     for count in (3, 4, 9):
         assert_same_bits(product(matrix, np.ascontiguousarray(x[:count]), 2, True), alone[:count])
+
+
+@pytest.mark.parametrize("name", sparsely(["BF16", "Q8_0", "Q4_K"]))
+def test_o05_above_15_rows_a_row_is_that_of_the_weights_still(name: str) -> None:
+    """There a quantised row may round in another way than alone; it is as near to the weights all the same."""
+    rng = np.random.default_rng(15)
+    cols = lengths(name)[2]
+    matrix, x = random_matrix(name, 41, cols, rng), activations(rng, 40, cols)
+    group = {1: 0, 256: 256}.get(FORMATS[name].block_elements, 32)
+    expected = int8_activations(x, group) if group else x
+    for count in (16, 33, 40):
+        assert_close(product(matrix, np.ascontiguousarray(x[:count])), expected[:count], values_of(matrix), 1e-6)
 
 
 @pytest.mark.parametrize("name", sparsely(["BF16", "Q5_1", "Q6_K"]))

@@ -15,7 +15,7 @@ WIDTHS = [1, 7, 16, 17, 64, 1000, 2048]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_rms_norm_equals_the_formula_for_any_cut(width: int) -> None:
+def test_o02_rms_norm_equals_the_formula_for_any_cut(width: int) -> None:
     rng = np.random.default_rng(width)
     x, scale = normal(rng, 5, width, scale=3), normal(rng, width)
     scale.flags.writeable = False
@@ -57,7 +57,7 @@ def test_rms_norm_refuses_other_shapes() -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_add_rms_norm_is_addition_then_norm(width: int) -> None:
+def test_o02_add_rms_norm_is_addition_then_norm(width: int) -> None:
     rng = np.random.default_rng(width)
     residual, y, scale = normal(rng, 3, width), normal(rng, 3, width), normal(rng, width)
     total, expected, out = residual + y, np.empty_like(residual), np.empty_like(residual)

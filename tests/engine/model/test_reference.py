@@ -25,7 +25,8 @@ Load = Callable[..., Loaded]
 
 @pytest.mark.parametrize("prompt", PROMPTS)
 @pytest.mark.parametrize("name", MODELS)
-def test_hidden_states_and_logits(loaded: Load, name: str, prompt: str) -> None:
+def test_o07_o09_hidden_states_and_logits(loaded: Load, name: str, prompt: str) -> None:
+    """Final-normed hidden states of a chunk, and logits by a head that is tied (dense) or not (experts)."""
     gold, session = goldens(name, prompt), loaded(name).session()
     hidden = session.forward(gold["ids"].tolist())
     logits = session.logits(hidden)
@@ -73,7 +74,7 @@ def test_every_layer(loaded: Load, name: str) -> None:
 
 @pytest.mark.parametrize("prompt", PROMPTS)
 @pytest.mark.parametrize("name", MODELS)
-def test_mtp_at_every_position(loaded: Load, name: str, prompt: str) -> None:
+def test_o17_l06_mtp_at_every_position(loaded: Load, name: str, prompt: str) -> None:
     model, gold = loaded(name), goldens(name, prompt)
     hidden = model.session().forward(gold["ids"].tolist())
     mtp = MtpSession(model.mtp, model.checkpoint.config.vocabulary, 4096)
@@ -90,7 +91,7 @@ def test_mtp_at_every_position(loaded: Load, name: str, prompt: str) -> None:
 
 @pytest.mark.parametrize("prompt", PROMPTS)
 @pytest.mark.parametrize("name", MODELS)
-def test_mtp_recursion_over_four_steps(loaded: Load, name: str, prompt: str) -> None:
+def test_l06_mtp_recursion_over_four_steps(loaded: Load, name: str, prompt: str) -> None:
     model, gold = loaded(name), goldens(name, prompt)
     hidden = model.session().forward(gold["ids"].tolist())
     mtp = MtpSession(model.mtp, model.checkpoint.config.vocabulary, 4096)

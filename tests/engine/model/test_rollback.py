@@ -81,7 +81,7 @@ def test_thread_count_changes_nothing(loaded: Load, name: str) -> None:
     np.testing.assert_array_equal(one.logits(one.forward(tokens)), two.logits(two.forward(tokens)))
 
 
-def test_rollback_outside_the_last_pass_is_refused(new_session: Callable[[], TargetSession]) -> None:
+def test_l08_rollback_outside_the_last_pass_is_refused(new_session: Callable[[], TargetSession]) -> None:
     session = new_session()
     session.forward([1, 2, 3])
     session.forward([4, 5])
