@@ -87,6 +87,7 @@ class Model:
         self.think = think
         self.end_tokens = frozenset(checkpoint.config.eos_ids)
         self._config = checkpoint.config
+        self._head_rows = checkpoint.config.vocabulary
         self._weights = weights
         self._trunk = trunk
         self._mtp = mtp
@@ -120,20 +121,22 @@ class Model:
         """`logits` [T, V] and `hidden` [T, H] of a token sequence, read `rows_per_pass` at a time; with `mtp` also
         `mtp_logits` [T, n]: row i pairs hidden state i with token i + 1, the last row with the greedy next token.
 
+        V are all rows of the head, also those that pad it and stand for no token: a reply never has these.
+
         Raises:
             OptionError: no tokens, ids outside the vocabulary, more tokens than the context, or no MTP layer.
         """
         self._check_tokens(tokens)
         step = rows_per_pass or 128
-        target = self.new_target()
+        target = TargetSession(self._trunk, self._head_rows, self.info.context)
         hidden = np.concatenate([target.forward(tokens[i : i + step], cancel) for i in range(0, len(tokens), step)])
         logits = np.concatenate([target.logits(hidden[i : i + step]) for i in range(0, len(tokens), step)])
         arrays = {"logits": logits, "hidden": hidden}
         if mtp:
-            draft = self.new_mtp()
-            if draft is None:
+            if self._mtp is None:
                 raise OptionError(f"{self.info.name} has no MTP layer: {self.info.draft_note}")
-            following = [*tokens[1:], int(logits[-1].argmax())]
+            draft = MtpSession(self._mtp, self._head_rows, self.info.context)
+            following = [*tokens[1:], int(logits[-1, : self.info.vocabulary].argmax())]
             parts = [
                 draft.logits(draft.forward(hidden[i : i + step], following[i : i + step]))
                 for i in range(0, len(tokens), step)

@@ -119,7 +119,7 @@ def sidecar_path(text: str | None) -> Path | None:
 def read_text_file(path: str) -> str:
     """The text of a file, or of standard input for `-`; OptionError if it cannot be read."""
     try:
-        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise OptionError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:

@@ -33,20 +33,27 @@ class Console:
         self._live = not quiet and sys.stderr.isatty()
         self._quiet = quiet
         self._shown = False
-        self._started = time.monotonic()
+        self._kernels_since: float | None = None
         self._told = False
 
     def progress(self, record: LoadProgress) -> None:
         """One line that is overwritten in place; where that cannot be, one sentence if the kernels take long."""
         if not self._live:
-            if record.stage == "kernels" and not self._told and time.monotonic() - self._started > PATIENCE_S:
-                self._told = True
-                self.say("Preparing kernels for this CPU: this takes a minute or two, once.")
+            if record.stage == "kernels":
+                self._tell_of_kernels()
         else:
             share = f" {100 * record.done // record.total} %" if record.unit == "bytes" and record.total else ""
             sys.stderr.write(f"\r\x1b[K{record.message}{share}")
             sys.stderr.flush()
             self._shown = True
+
+    def _tell_of_kernels(self) -> None:
+        now = time.monotonic()
+        if self._kernels_since is None:  # what took long before, a slow disk or a busy machine, was not the kernels
+            self._kernels_since = now
+        if not self._told and now - self._kernels_since > PATIENCE_S:
+            self._told = True
+            self.say("Preparing kernels for this CPU: this takes a minute or two, once.")
 
     def bar(self, doing: str) -> Callable[[int, int], None]:
         """A function of (bytes done, bytes in all) that shows how far something is."""

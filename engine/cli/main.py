@@ -43,14 +43,14 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code: 0, or 2 after bad usage or bad input with one clear line on stderr."""
+    _open_closed_streams()
     _speak_utf8()
     try:
         options = make_parser().parse_args(arguments)
         code: int = options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader (`| head`) has enough. Python would complain once more when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_stdout()  # the reader (`| head`) has enough
         return BROKEN_PIPE
     except (KeyboardInterrupt, Cancelled):
         print("Stopped.", file=sys.stderr)
@@ -58,11 +58,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except EngineError as error:
         print(_one_line(str(error)), file=sys.stderr)
         return BAD_INPUT
+    except OSError as error:  # files' own errors have become the engine's: only the output is left
+        _give_up_stdout()
+        print(f"The output cannot be written: {error.strerror or error}.", file=sys.stderr)
+        return BAD_INPUT
     return code
 
 
 def _one_line(message: str) -> str:
     return " ".join(message.split())
+
+
+def _give_up_stdout() -> None:
+    """Python would complain once more when it flushes what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _open_closed_streams() -> None:
+    """A shell can start a program without stdout or stderr (`>&-`); the next file opened would take their place."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open to the end
 
 
 def _speak_utf8() -> None:

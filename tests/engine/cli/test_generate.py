@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -201,6 +202,33 @@ def test_reader_that_goes_away() -> None:
         assert process.stderr is not None
         assert process.stderr.read() == ""
     assert process.returncode == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only there can every write fail")
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_output_that_cannot_be_written(flags: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "engine", *FRANCE, *flags]
+        process = subprocess.run(command, check=False, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert process.returncode == 2
+    assert process.stderr.splitlines()[-1] == "The output cannot be written: No space left on device."
+    assert "Traceback" not in process.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell's redirection")
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
+def test_streams_that_are_closed(closed: str) -> None:
+    command = " ".join(shlex.quote(word) for word in (sys.executable, "-m", "engine", *FRANCE))
+    process = subprocess.run(f"{command} {closed}", check=False, shell=True, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    assert "Traceback" not in process.stderr
+
+
+def test_messages_with_a_byte_order_mark(run: Run, tmp_path: Path) -> None:
+    """As some editors on Windows write every text file."""
+    path = tmp_path / "messages.json"
+    path.write_text('[{"role": "user", "content": "What is the capital of France?"}]', encoding="utf-8-sig")
+    assert run("generate", "demo", "--messages", path).out == ANSWER + "\n"
 
 
 def test_picture(run: Run, data: Path) -> None:
