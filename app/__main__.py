@@ -21,6 +21,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--model", metavar="P", help="checkpoint to open, a folder or a file; `demo` comes along")
     parser.add_argument("--sidecar", type=Path, metavar="S", help="MTP sidecar to open with it")
+    parser.add_argument("--run", type=Path, metavar="FILE", help="show a saved run (.jsonl); no model is needed")
     parser.add_argument("--prompt", metavar="T", help="send this message once the model is there")
     parser.add_argument("--screenshot", type=Path, metavar="F.png", help="save a picture of the window afterwards")
     parser.add_argument("--quit-when-done", action="store_true", help="close the window afterwards")
@@ -67,6 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             history_dir=history_folder(arguments),
             model=model or None,
             sidecar=arguments.sidecar,
+            run=arguments.run,
             theme=arguments.theme,
             size=arguments.size,
             errand=errand if is_errand(arguments) else None,
@@ -85,8 +87,12 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The arguments, checked against each other; a bad one ends the process with code 2 and a line on stderr."""
     parser = make_parser()
     arguments = parser.parse_args(argv)
-    if (is_errand(arguments) or arguments.sidecar) and not arguments.model:
-        parser.error("--prompt, --screenshot, --quit-when-done and --sidecar need --model (it may be `demo`)")
+    if (arguments.prompt or arguments.sidecar) and not arguments.model:
+        parser.error("--prompt and --sidecar need --model (it may be `demo`)")
+    if is_errand(arguments) and not (arguments.model or arguments.run):
+        parser.error("--screenshot and --quit-when-done need --model (it may be `demo`) or --run")
+    if arguments.run and arguments.model:
+        parser.error("--run shows a saved run without a model; leave --model out")
     if arguments.prompt is not None and not arguments.prompt.strip():
         parser.error("--prompt is empty; give it a message to send")
     return arguments

@@ -48,6 +48,19 @@ class Drive(QObject):
         else:
             QTimer.singleShot(SETTLE_MS, self, self._end)
 
+    def show_run(self, path: Path) -> None:
+        """Show a saved run; then the errand is done."""
+        self._window.runs.said.connect(self._tell_problem)
+        if self._window.runs.open_path(path):
+            QTimer.singleShot(SETTLE_MS, self, self._end)
+        elif self._errand.quit:
+            self._fail(f"The run {path} could not be shown.")
+
+    @Slot(str, str)
+    def _tell_problem(self, sentence: str, level: str) -> None:
+        if level == "error" and sys.stderr is not None:
+            sys.stderr.write(f"{sentence}\n")
+
     @Slot()
     def _ask(self) -> None:
         self._window.new_chat()

@@ -30,6 +30,8 @@ class Request:
     settings_dir: Path
     model: Path | None = None
     sidecar: Path | None = None
+    run: Path | None = None
+    """A saved run to show; then no model is opened."""
     theme: ThemeMode | None = None
     size: tuple[int, int] | None = None
     errand: Errand | None = None
@@ -57,8 +59,10 @@ def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> in
     if request.size:
         window.resize(QSize(*request.size))
     window.show()
+    if request.run is not None:
+        QTimer.singleShot(0, window, lambda path=request.run: drive.show_run(path))
     first = request.model or (demo() if not window.memory.settings.recent else None)
-    if first is not None:
+    if first is not None and request.run is None:
         QTimer.singleShot(0, window, lambda: window.load(first, request.sidecar))
     app.exec()
     crash.release()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
-from pathlib import Path
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -29,7 +28,8 @@ class RunRecorder(QObject):
         self._store = store
         self._records: list[Record] = []
         self._waiting: dict[TaskJob, tuple[Record, ...]] = {}
-        self._writer = ThreadPoolExecutor(1, "runs")
+        self._writing = Lock()
+        self._writer: Thread | None = None
         self.last_job: ReplyJob | None = None
         """The newest reply that was finished here."""
         engine.reply_ended.connect(self._on_reply_ended)
@@ -45,8 +45,9 @@ class RunRecorder(QObject):
         self._records.extend(records)
 
     def wait(self) -> None:
-        """Block until everything is written; for tests and for the end."""
-        self._writer.submit(int).result()
+        """Block until the newest run is written; for tests."""
+        if self._writer is not None:
+            self._writer.join()
 
     @Slot(object)
     def _on_reply_ended(self, job: ReplyJob) -> None:
@@ -62,15 +63,18 @@ class RunRecorder(QObject):
     def _on_described(self, task: TaskJob) -> None:
         records = self._waiting.pop(task, None)
         if records is not None and isinstance(task.result, TraceHeader):
-            self._writer.submit(self._store.write, task.result, records).add_done_callback(self._on_written)
+            self._writer = Thread(target=self._write, args=(task.result, records), name="runs")
+            self._writer.start()
 
-    def _on_written(self, written: Future[Path]) -> None:
-        """In the writer's thread: signals find their way to the window's."""
-        error = written.exception()
-        if error is None:
-            self.kept.emit(written.result())
-        else:
-            self.failed.emit(str(error))
+    def _write(self, header: TraceHeader, records: tuple[Record, ...]) -> None:
+        """In a thread of its own, one run after the other; the signals find their way to the window's."""
+        with self._writing:
+            try:
+                path = self._store.write(header, records)
+            except EngineError as error:
+                self.failed.emit(str(error))
+            else:
+                self.kept.emit(path)
 
 
 def describe(model: ModelLike, session: SessionLike | None, job: ReplyJob) -> TraceHeader:
