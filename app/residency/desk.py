@@ -46,7 +46,6 @@ class MemoryDesk(QObject):
         """Show what this chat's rounds cost, and the weights of its model."""
         chat.records.connect(self._on_records)
         chat.plots_due.connect(self.panel.refresh)
-        chat.shown.connect(self.panel.clear)
         chat.loaded.connect(self.show_model)
         chat.reply_began.connect(self.watch.heard)
 
