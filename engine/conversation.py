@@ -67,6 +67,7 @@ class Conversation:
         if self._wants_mtp and self._mtp is not None:
             keep = min(keep, self._mtp.position)  # it slept through replies without it
         if keep == self.target.position:
+            self.target.forget_unread_pictures()  # of a prompt whose reading was stopped
             self._truncate(keep, None)
             return keep
         checkpoint = self.prefix.latest(keep)
@@ -112,6 +113,8 @@ class Conversation:
         """Put the embeddings of the pictures that are not read yet in their places. Yields phrases for the person."""
         if self._mtp_model is not None:
             self._mtp_model.spans = [picture.span for picture in pictures]
+            for span in self._mtp_model.soft_tokens.keys() - set(self._mtp_model.spans):
+                del self._mtp_model.soft_tokens[span]
         known = set(self.target.state.spans)
         for picture in pictures:
             if picture.span in known or self._vision is None:

@@ -50,7 +50,7 @@ def open_picture(source: Path | bytes, name: str = "") -> Image:
     Raises:
         PictureError: it is no picture, damaged, or too large.
     """
-    from PIL import Image, ImageOps
+    from PIL import Image, ImageOps, UnidentifiedImageError
 
     name = name or (source.name if isinstance(source, Path) else "The picture")
     try:
@@ -68,6 +68,8 @@ def open_picture(source: Path | bytes, name: str = "") -> Image:
         raise
     except FileNotFoundError:
         raise PictureError(f"There is no picture {name}.") from None
+    except UnidentifiedImageError:
+        raise PictureError(f"{name} is no picture; {', '.join(FORMATS)} can be read.") from None
     except Exception as error:  # Pillow's decoders raise whatever a damaged file leads them to
         raise PictureError(f"{name} cannot be read as a picture: {error or type(error).__name__}.") from None
 

@@ -52,7 +52,11 @@ class TargetSession:
                 f"{span} with {len(embeddings)} embeddings does not fit behind index {max(last, self.position)}"
             )
         self._state.spans.append(span)
-        self._pictures[span] = embeddings
+        self._pictures = {known: self._pictures[known] for known in self._state.spans[:-1]} | {span: embeddings}
+
+    def forget_unread_pictures(self) -> None:
+        """Pictures that were placed, but not read, are gone: other tokens will stand there."""
+        self._state.forget_from(self.position)
 
     def _overrides(self, start: int, end: int) -> Iterator[tuple[int, FloatArray]]:
         """(row, embeddings) for the part of each picture that lies in [start, end)."""

@@ -26,6 +26,7 @@ from engine import (
     PrefillProgress,
     Round,
 )
+from engine.cancel import CancelToken
 from engine.errors import PictureError
 from engine.files.vision import VisionConfig
 from engine.pictures import open_picture, smart_size
@@ -137,6 +138,22 @@ def test_another_picture_of_the_same_size_is_another_prompt(model: engine.Model)
     assert ours.tokens == finish(list(model.new_session().reply(other, OPTIONS))).tokens
 
 
+@pytest.mark.parametrize("looks", [2, 3, 4, 6])
+@pytest.mark.parametrize("then", ["b", "ba", ""])
+def test_a_prompt_stopped_while_its_pictures_are_read_leaves_nothing(
+    model: engine.Model, looks: int, then: str
+) -> None:
+    """`looks`: blocks of the tower that are done when Stop comes; three a picture."""
+    session, cancel = model.new_session(), CancelToken()
+    asked = [Message("user", "What is it?", (picture("a"), picture("b")))]
+    for seen, _ in enumerate((r for r in session.reply(asked, OPTIONS, cancel) if getattr(r, "stage", "")), 1):
+        if seen == looks:
+            cancel.cancel()
+    again = [Message("user", "What is it?", tuple(picture(name) for name in then))]
+    after = finish(list(session.reply(again, OPTIONS)))
+    assert after.tokens == finish(list(model.new_session().reply(again, PLAIN))).tokens
+
+
 def test_a_model_without_a_tower_says_so(demo: engine.Model) -> None:
     (failed,) = demo.new_session().reply([Message("user", "what is it?", (picture("a"),))], OPTIONS)
     assert isinstance(failed, Failed)
@@ -179,6 +196,12 @@ def test_animations_give_their_first_frame() -> None:
     frames = [Image.new("RGB", (32, 32), colour) for colour in ("red", "blue")]
     animated = encoded(frames[0], "GIF", save_all=True, append_images=frames[1:])
     assert open_picture(animated).getpixel((0, 0)) == (255, 0, 0)
+
+
+def test_what_is_no_picture_is_said_plainly() -> None:
+    with pytest.raises(PictureError) as caught:
+        open_picture(b"root:x:0:0", "notes.txt")
+    assert str(caught.value) == "notes.txt is no picture; PNG, JPEG, WEBP, GIF, BMP, TIFF can be read."
 
 
 def test_bombs_are_refused_before_they_are_decoded() -> None:
