@@ -65,6 +65,7 @@ ACTIONS = (
     ActionSpec("Me&ssage", SEPARATOR),
     ActionSpec("Me&ssage", "message_copy", "C&opy the message", "Ctrl+Shift+C", "copy"),
     ActionSpec("Me&ssage", "message_delete", "&Delete the message", "Ctrl+Shift+Del", "delete"),
+    ActionSpec("&View", "reading_view", "&Reading view", "Ctrl+M", "reading", checkable=True),
     ActionSpec("&View", "show_refused", "Show &refused drafts", "Ctrl+H", checkable=True),
     ActionSpec("&View", SEPARATOR),
     ActionSpec("&View", "show_chats", "&Conversations", "Ctrl+B", "sidebar", checkable=True),

@@ -37,6 +37,8 @@ from app.library.choice import classify, is_there
 from app.library.model_bar import ModelBar
 from app.memory import Memory
 from app.message_bar import MessageBar
+from app.reading.pictures import show_picture
+from app.reading.view import ReadingView
 from app.residency.desk import MemoryDesk
 from app.runs.desk import RunDesk, is_run
 from app.settings import RecentModel, ReplyChoices, SettingsFile
@@ -99,6 +101,8 @@ class MainWindow(QMainWindow):
         self.message_bar = MessageBar(theme)
         self.transcript = TranscriptModel(self)
         self.view = TranscriptView(self.transcript, theme)
+        self.reading = ReadingView(self.transcript, theme)
+        self.reading.picture_wanted.connect(lambda picture: show_picture(picture, self))
         self.legend = Legend(theme)
         self.refused = QCheckBox("Show refused drafts")
         self.refused.setToolTip("Show, struck through, what the drafter proposed and the model refused (Ctrl+H)")
@@ -123,6 +127,7 @@ class MainWindow(QMainWindow):
             "show_chats": lambda: self.docks.toggle("show_chats"),
             **self.desk.slots(),
             "write": lambda: self.composer.edit.setFocus(Qt.FocusReason.ShortcutFocusReason),
+            "reading_view": self.switch_view,
             "show_refused": self.refused.toggle,
             "show_inspector": lambda: self.docks.toggle("show_inspector"),
             "show_memory": lambda: self.docks.toggle("show_memory"),
@@ -149,6 +154,7 @@ class MainWindow(QMainWindow):
         self.pages = QStackedWidget()
         self.pages.addWidget(self.welcome)
         self.pages.addWidget(transcript_page(self.view, self.legend, self.refused))
+        self.pages.addWidget(self.reading)
         self._writing = writing_area(self.composer)
         middle = QWidget()
         column = QVBoxLayout(middle)
@@ -259,6 +265,8 @@ class MainWindow(QMainWindow):
         """Stop what runs; if nothing does, put away the token's card, or else the message."""
         if self.controller.replying or self.controller.loading:
             self.controller.stop()
+        elif self.runs.stop():
+            pass
         elif self.composer.editing:
             self.composer.end_edit()
         elif not self.view.card.isHidden():
@@ -267,9 +275,15 @@ class MainWindow(QMainWindow):
             self.message_bar.dismiss()
 
     @Slot()
+    def switch_view(self) -> None:
+        """Go from the tokens to the rendered text, or back."""
+        self.memory.change(reading_view=not self.memory.settings.reading_view)
+        self._refresh()
+
+    @Slot()
     def focus_next_pane(self) -> None:
         """Go round the parts of the window."""
-        parts = [self.model_bar.button, self.view, self.composer.edit, *self.docks.in_sight()]
+        parts = [self.model_bar.button, self.view, self.reading, self.composer.edit, *self.docks.in_sight()]
         panes = [part for part in parts if part.isVisible()]
         focus = self.focusWidget()
         here = next((i for i, p in enumerate(panes) if p is focus or (focus is not None and p.isAncestorOf(focus))), -1)
@@ -331,7 +345,8 @@ class MainWindow(QMainWindow):
         self.composer.show_state(
             chat.why_not_send(), running=chat.replying, stopping=chat.stopping, queued=chat.queued is not None
         )
-        self.pages.setCurrentIndex(0 if chat.empty else 1)
+        self.pages.setCurrentIndex(0 if chat.empty else 2 if self.memory.settings.reading_view else 1)
+        self.actions_by_name["reading_view"].setChecked(self.memory.settings.reading_view)
         self._refresh_welcome()
         for name, why in (("regenerate", chat.why_not_regenerate()), ("add_sidecar", "" if chat.model else "-")):
             self.actions_by_name[name].setEnabled(not why)
@@ -365,7 +380,16 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _on_theme(self, theme: Theme) -> None:
         ink_icons(self, theme)
-        for part in (self.view, self.legend, self.inspector, self.message_bar, self.runs, self.weights, self.desk):
+        for part in (
+            self.view,
+            self.legend,
+            self.inspector,
+            self.message_bar,
+            self.runs,
+            self.weights,
+            self.desk,
+            self.reading,
+        ):
             part.apply_theme(theme)
         for mode in ("system", "light", "dark"):
             self.actions_by_name[f"theme_{mode}"].setChecked(self._stylist.mode == mode)

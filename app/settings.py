@@ -68,6 +68,7 @@ class Settings:
     recent: tuple[RecentModel, ...] = ()
     reply: ReplyChoices = field(default_factory=ReplyChoices)
     show_refused: bool = True
+    reading_view: bool = False
     unsent: str = ""
     budgets: Mapping[str, int | None] = field(default_factory=dict)
     """Bytes for the weights of a checkpoint by its path; None keeps everything, no entry takes what is free."""
@@ -106,6 +107,7 @@ class SettingsFile:
             "recent": _recent,
             "reply": _reply,
             "show_refused": _flag,
+            "reading_view": _flag,
             "unsent": _text,
             "budgets": _budgets,
         }

@@ -11,6 +11,8 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import compress
+from operator import and_, sub
 from typing import Literal, Protocol
 
 from engine import Alternative, CommittedToken, DraftedToken, Round, Stats
@@ -63,6 +65,8 @@ _BY_ORIGIN = {
     "bonus": int(CellKind.BONUS),
     "accepted": int(CellKind.MTP),
 }
+_SPOKEN = bytes(int(kind < _REFUSED) for kind in range(256))
+"""1 for the kinds that are part of the reply, 0 for ghosts."""
 _WORDS = re.compile(r"\n|[^\S\n]*[^\s]+|[^\S\n]+")
 
 
@@ -216,6 +220,14 @@ class Reply(Entry):
     def thinking(self, cell: int) -> bool:
         """Whether this cell belongs to the thinking before the answer."""
         return bool(self._thinking[cell])
+
+    def said(self, first: int = 0) -> tuple[str, str]:
+        """What was thought, and what was answered, from a cell on: without ghosts, with the tags."""
+        spoken = bytes(self._kinds[first:]).translate(_SPOKEN)
+        thought = bytes(map(and_, spoken, self._thinking[first:]))
+        answered = bytes(map(sub, spoken, thought))
+        texts = self.texts[first:] if first else self.texts
+        return "".join(compress(texts, thought)), "".join(compress(texts, answered))
 
     def phase_end(self, cell: int) -> int:
         """The first cell after `cell` whose phase is another one, or the number of cells."""

@@ -40,11 +40,7 @@ def as_markdown(title: str, entries: Sequence[Entry]) -> str:
 
 def split_thinking(reply: Reply) -> tuple[str, str]:
     """What was thought, and what was answered, without the tags between them."""
-    said = {True: [], False: []}  # type: dict[bool, list[str]]
-    for cell, text in enumerate(reply.texts):
-        if not reply.ghost(cell):
-            said[reply.thinking(cell)].append(text)
-    thinking, answer = "".join(said[True]), "".join(said[False])
+    thinking, answer = reply.said()
     return thinking.replace("<think>", "").replace("</think>", "").strip(), answer.replace("</think>", "").strip()
 
 

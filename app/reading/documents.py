@@ -1,0 +1,94 @@
+"""Makes the text documents of pieces: only of those that are looked at, and keeps a bounded number of them."""
+
+from __future__ import annotations
+
+import html
+from collections import OrderedDict
+
+from PySide6.QtCore import QByteArray, Qt, QUrl
+from PySide6.QtGui import QFont, QImage, QTextDocument
+
+from app.chat.cells import AttachedFile, Entry, UserMessage
+from app.reading.markdown import render
+from app.reading.pieces import Piece
+from app.theme import Theme
+
+KEPT = 200
+THUMBNAIL = 160
+FOLD, PICTURE = "fold:", "picture:"
+
+
+class PieceDocument(QTextDocument):
+    """A piece, laid out for one width."""
+
+    def __init__(self, piece: Piece, entry: Entry, font: QFont, theme: Theme) -> None:
+        super().__init__()
+        self.setUndoRedoEnabled(False)
+        self.setDocumentMargin(0)
+        self.setDefaultFont(font)
+        self.codes: list[str] = []
+        self.pictures: tuple[AttachedFile, ...] = ()
+        ink = {"note": theme.muted, "error": theme.error, "thinking": theme.muted}.get(piece.kind, theme.text)
+        self.setDefaultStyleSheet(f"body, td, th, li {{ color: {ink}; }} a {{ color: {theme.accent}; }}")
+        self.setHtml(f"<body>{self._html(piece, entry, theme)}</body>")
+
+    def _html(self, piece: Piece, entry: Entry, theme: Theme) -> str:
+        if piece.kind == "fold":
+            return f'<a href="{FOLD}" style="text-decoration:none; color:{theme.muted}">{html.escape(piece.text)}</a>'
+        if piece.kind in ("answer", "thinking"):
+            rendered = render(piece.text, theme)
+            self.codes = rendered.codes
+            return rendered.html
+        text = f'<div style="white-space:pre-wrap">{html.escape(piece.text)}</div>'
+        if not isinstance(entry, UserMessage):
+            return f"<small>{text}</small>"
+        self.pictures = tuple(file for file in entry.files if file.kind == "picture")
+        names = "".join(
+            f'<div style="color:{theme.muted}"><small>{html.escape(f.name)}</small></div>'
+            for f in entry.files
+            if f.kind == "text"
+        )
+        return f"{self._thumbnails()}{names}{text if piece.text else ''}"
+
+    def _thumbnails(self) -> str:
+        parts = []
+        for number, file in enumerate(self.pictures):
+            image = QImage.fromData(QByteArray(file.data))
+            if image.isNull():
+                parts.append(f"[{html.escape(file.name)}] ")
+                continue
+            small = image.scaled(
+                THUMBNAIL * 2,
+                THUMBNAIL * 2,
+                Qt.AspectRatioMode.KeepAspectRatio,
+                Qt.TransformationMode.SmoothTransformation,
+            )
+            url = f"thumbnail:{number}"
+            self.addResource(QTextDocument.ResourceType.ImageResource.value, QUrl(url), small)
+            width = min(THUMBNAIL, image.width(), round(THUMBNAIL * image.width() / max(1, image.height())))
+            title = html.escape(file.name)
+            parts.append(f'<a href="{PICTURE}{number}"><img src="{url}" width="{max(24, width)}" alt="{title}"></a> ')
+        return f"<p>{''.join(parts)}</p>" if parts else ""
+
+
+class Documents:
+    """The documents of the pieces that were looked at last."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[Piece, int], PieceDocument] = OrderedDict()
+
+    def get(self, piece: Piece, entry: Entry, width: int, font: QFont, theme: Theme) -> PieceDocument:
+        """The document of a piece at this width."""
+        key = (piece, id(entry))
+        document = self._kept.get(key)
+        if document is None:
+            document = self._kept[key] = PieceDocument(piece, entry, font, theme)
+            if len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        if document.textWidth() != width:
+            document.setTextWidth(width)
+        return document
+
+    def clear(self) -> None:
+        self._kept.clear()
