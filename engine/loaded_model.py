@@ -59,6 +59,8 @@ class ModelInfo:
     """Why not, if not."""
     notes: tuple[str, ...] = ()
     """Sentences for the person about what is unusual in the files."""
+    precision: str | None = None
+    """`q8` or `q4` if float matrices were quantised while they were loaded."""
 
 
 class Model:

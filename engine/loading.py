@@ -142,6 +142,7 @@ def _assemble(
         vision=vision is not None,
         vision_note=vision_note,
         notes=(*checkpoint.notes, *tokenizer.notes, *([sidecar.note] if sidecar is not None and sidecar.note else [])),
+        precision=options.precision,
     )
     tower = None if vision is None else VisionTower(vision, context)
     return Model(

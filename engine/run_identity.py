@@ -75,7 +75,7 @@ def describe_run(info: ModelInfo, options: GenerateOptions, prompt: str, prompt_
         model=info.name,
         files=traced_files(_files(info)),
         sidecar=None if info.sidecar is None else Path(info.sidecar).name,
-        settings=dataclasses.asdict(options),
+        settings=dataclasses.asdict(options) | ({"precision": info.precision} if info.precision else {}),
         seed=options.sampling.seed,
         machine=machine_facts(info.threads),
         prompt=prompt,
