@@ -225,7 +225,7 @@ class Worker(QObject):
                 raise EngineError("No model is loaded; choose one first.")
             if self._session is None:
                 self._session = self._model.new_session()
-            for record in _records(self._session, job):
+            for record in records_of(self._session, job):
                 job.tell(record)
                 last = record
             problem = "The engine ended the reply without saying why; send the message again."
@@ -275,7 +275,7 @@ class Worker(QObject):
             self._model = None
 
 
-def _records(session: SessionLike, job: ReplyJob) -> Iterator[Record]:
+def records_of(session: SessionLike, job: ReplyJob) -> Iterator[Record]:
     if not job.so_far:
         return session.reply(job.messages, job.options, job.cancel)
     tokens = [*session.prompt_tokens(job.messages, job.options), *job.so_far]

@@ -66,7 +66,8 @@ class CompareView(QWidget):
 
     def mark_parting(self) -> None:
         """Put both transcripts' cursors on the first token that differs."""
-        parting = self.comparison.parting if self.comparison is not None else None
+        comparison = self.comparison
+        parting = comparison.parting if comparison is not None and comparison.same_prompt else None
         for side, place in zip(self.sides, parting.rounds if parting is not None else (None, None), strict=True):
             side.mark(side.trace.rounds[place] if place is not None and side.trace is not None else None)
             if place is None or parting is None:
@@ -123,6 +124,7 @@ class CompareView(QWidget):
         line = QHBoxLayout()
         line.setContentsMargins(2 * GRID, GRID, 2 * GRID, 0)
         line.addWidget(self.verdict, 1)
+        self.head = line
         column.addLayout(line)
         column.addWidget(halves, 1)
 

@@ -13,7 +13,7 @@ from app.chat.transcript_view import TranscriptView
 from app.inspector.panel import InspectorPanel
 from app.inspector.round_link import RoundLink
 from app.runs.compare_view import CompareView
-from app.runs.experiments import measure_plain, prove, verdict
+from app.runs.experiments import Proof, measure_plain, prove, verdict
 from app.runs.recorder import RunRecorder
 from app.runs.run_view import RunView
 from app.runs.runs_panel import RunsPanel
@@ -21,9 +21,10 @@ from app.runs.store import SUFFIX, RunStore
 from app.theme import Theme
 from app.widgets import push
 from app.worker import EngineHandle, TaskJob
-from engine import Finished, Record, Round, SelfCheck, TraceError, read_trace
+from engine import Finished, Record, Round, TraceError, read_trace
 
 _PROGRESS_MS = 200
+_NO_REPLY = "There is no reply of this start yet: send a message first."
 
 
 class RunDesk(QObject):
@@ -55,7 +56,7 @@ class RunDesk(QObject):
         self._progress = QTimer(self, interval=_PROGRESS_MS)
         self._progress.timeout.connect(self._show_progress)
         self.run.head.addWidget(push("Back to the chat", self.show_chat))
-        self.comparison.sides[1].head.addWidget(push("Back to the chat", self.show_chat))
+        self.comparison.head.addWidget(push("Back to the chat", self.show_chat))
         self.panel.open_requested.connect(self.open_path)
         self.panel.compare_requested.connect(self.compare)
         self.panel.file_requested.connect(self.choose_file)
@@ -92,6 +93,7 @@ class RunDesk(QObject):
     @Slot()
     def begin_reply(self) -> None:
         """A reply of the chat begins: nothing else is looked at now."""
+        self.stop()
         self.show_chat()
         self._chat_link.leave()
         self.recorder.begin()
@@ -185,11 +187,13 @@ class RunDesk(QObject):
     @Slot()
     def prove(self) -> None:
         """Check the last reply bit by bit against plain decoding."""
-        if self._engine.busy:
-            self.said.emit("The engine is busy; prove the reply when it has ended.", "info")
+        job, reply = self.recorder.last_job, self.recorder.last_reply
+        if self._engine.busy or job is None or reply is None:
+            why = "The engine is busy; prove the reply when it has ended." if self._engine.busy else _NO_REPLY
+            self.said.emit(why, "info")
             return
-        self._proof = self._engine.task(lambda _model, session, task: prove(session, task))
-        self.said.emit("Proving the last reply: it is read again without drafts…", "info")
+        self._proof = self._engine.task(lambda _model, session, task: prove(session, task, job, reply))
+        self.said.emit("Proving the last reply…", "info")
         self._progress.start()
         self._show_buttons()
 
@@ -198,18 +202,26 @@ class RunDesk(QObject):
         """Measure plain decoding on the last prompt."""
         job = self.recorder.last_job
         if job is None or self._engine.busy:
+            self.said.emit("The engine is busy; measure when it is done." if job is not None else _NO_REPLY, "info")
             return
         tokens = sum(len(record.committed) for record in self._inspector.model.log)
         self._measure = self._engine.task(lambda _model, session, task: measure_plain(session, task, job, tokens))
         self._show_buttons()
+
+    def stop(self) -> bool:
+        """Stop proving and measuring; false if nothing of the kind runs."""
+        running = [task for task in (self._proof, self._measure) if task is not None]
+        for task in running:
+            task.cancel.cancel()
+        return bool(running)
 
     @Slot(object)
     def _on_task_ended(self, task: TaskJob) -> None:
         if task is self._proof:
             self._proof = None
             self._progress.stop()
-            if isinstance(task.result, SelfCheck):
-                self.said.emit(verdict(task.result), "info" if task.result.passed else "error")
+            if isinstance(task.result, Proof):
+                self.said.emit(verdict(task.result), "info" if task.result.check.passed else "error")
             else:
                 self.said.emit(task.problem or "The proof was stopped.", "warning")
         elif task is self._measure:
@@ -224,7 +236,7 @@ class RunDesk(QObject):
     def _show_progress(self) -> None:
         if self._proof is not None and (news := self._proof.mailbox.drain()):
             done, total = getattr(news[-1], "done", 0), getattr(news[-1], "total", 0)
-            self.said.emit(f"Proving the last reply: row {done} of {total}…", "info")
+            self.said.emit(f"Proving the last reply: {100 * done // max(1, total)} %…", "info")
 
     @Slot()
     def _show_buttons(self) -> None:

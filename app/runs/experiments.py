@@ -5,36 +5,81 @@ Both run in the engine's thread as tasks.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from app.worker import ReplyJob, SessionLike, TaskJob
-from engine import DraftOptions, EngineError, Failed, Finished, PrefillProgress, SelfCheck
+from app.worker import ReplyJob, SessionLike, TaskJob, records_of
+from engine import DraftOptions, EngineError, Failed, Finished, PrefillProgress, Round, SelfCheck
+
+if TYPE_CHECKING:
+    from engine import GenerateOptions
 
 PLAIN_TOKENS = 64
 """Enough for a steady speed, and soon done."""
 
 
-def prove(session: SessionLike | None, task: TaskJob) -> SelfCheck:
-    """Read the last reply again without drafts and compare every row of logits bit by bit."""
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What a proof found."""
+
+    check: SelfCheck
+    same: bool
+    """Whether the reply, said once more with drafts, had the same tokens."""
+
+
+def prove(session: SessionLike | None, task: TaskJob, job: ReplyJob, reply: Finished | Failed) -> Proof:
+    """Say the reply once more with drafts, keeping what each row of logits was, then read it without drafts, one token
+    at a time, and compare every row bit by bit.
+
+    Replies do not keep their rows while they are written: with a wide vocabulary that costs milliseconds a token.
+    """
     if session is None:
         raise EngineError("There is no reply to prove yet.")
+    total = len(reply.tokens)
+    options = replace(job.options, provable=True, top_alternatives=0, max_new_tokens=max(1, total))
+    said = 0
+    tokens: tuple[int, ...] = ()
+    for record in records_of(session, replace_job(job, options, task)):
+        if isinstance(record, Failed):
+            raise EngineError(record.message)
+        if isinstance(record, Finished):
+            tokens = record.tokens
+        elif isinstance(record, Round):
+            said += len(record.committed)
+            task.mailbox.put(PrefillProgress(said, 2 * total, stage="proving"))
+    task.cancel.check()
 
-    def progress(done: int, total: int) -> None:
-        task.mailbox.put(PrefillProgress(done, total, stage="proving"))
+    def progress(done: int, rows: int) -> None:
+        task.mailbox.put(PrefillProgress(rows + done, 2 * rows, stage="proving"))
 
-    return session.check(progress, task.cancel)
+    return Proof(session.check(progress, task.cancel), tokens == reply.tokens)
 
 
-def verdict(check: SelfCheck) -> str:
+def replace_job(job: ReplyJob, options: GenerateOptions, task: TaskJob) -> ReplyJob:
+    """The same question with other options, stopped by the task's Stop."""
+    again = ReplyJob(job.messages, options, so_far=job.so_far)
+    again.cancel = task.cancel
+    return again
+
+
+def verdict(proof: Proof) -> str:
     """What a proof found, in a sentence."""
+    check = proof.check
     if check.rows == 0:
         return "There was nothing to compare: the reply is empty."
-    if check.passed:
-        return (
-            f"Proved: all {check.rows} rows of logits are equal in every bit to those of plain decoding, "
-            "one token at a time without drafts."
-        )
-    words = f"Not proved: {check.identical_rows} of {check.rows} rows of logits are equal in every bit."
+    if not check.passed:
+        return _difference(check)
+    words = (
+        f"Proved: {check.rows} rows compared, {check.identical_rows} identical in every bit with plain decoding, "
+        "one token at a time without drafts."
+    )
+    if not proof.same:
+        words += " Said again, the reply took other tokens: with sampling, other draft lengths draw other numbers."
+    return words
+
+
+def _difference(check: SelfCheck) -> str:
+    words = f"Not proved: {check.rows} rows compared, {check.identical_rows} identical in every bit."
     if check.first is not None:
         first = check.first
         words += (
@@ -52,7 +97,7 @@ def measure_plain(session: SessionLike | None, task: TaskJob, job: ReplyJob, tok
         job.options, draft=DraftOptions("none"), max_new_tokens=max(2, min(tokens, PLAIN_TOKENS)), provable=False
     )
     last: Finished | Failed | None = None
-    for record in session.reply(job.messages, options, task.cancel):
+    for record in records_of(session, replace_job(job, options, task)):
         if isinstance(record, Finished | Failed):
             last = record
     if isinstance(last, Finished) and last.stats.rounds:

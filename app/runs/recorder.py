@@ -32,6 +32,7 @@ class RunRecorder(QObject):
         self._writer: Thread | None = None
         self.last_job: ReplyJob | None = None
         """The newest reply that was finished here."""
+        self.last_reply: Finished | Failed | None = None
         engine.reply_ended.connect(self._on_reply_ended)
         engine.task_ended.connect(self._on_described)
 
@@ -54,7 +55,7 @@ class RunRecorder(QObject):
         records, self._records = tuple(self._records), []
         if not records or not isinstance(records[-1], Finished | Failed):
             return  # a reply that was given up: its records went nowhere
-        self.last_job = job
+        self.last_job, self.last_reply = job, records[-1]
         if any(isinstance(record, Round) for record in records):
             task = self._engine.task(lambda model, session, _task: describe(model, session, job))
             self._waiting[task] = records

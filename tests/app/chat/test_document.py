@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from app.chat.blocks import BLOCK_CELLS, Geometry, Style
 from app.chat.cells import Entry, Note, Reply, UserMessage
 from app.chat.document import Document
+from app.chat.token_cursor import Direction, move
 from engine import CommittedToken, Round
 from tests.app.chat import scripted_records as script
 from tests.app.chat.test_token_layout import measure
@@ -185,3 +186,21 @@ def test_incomplete_characters_have_a_place_of_their_own() -> None:
     tokens = [CommittedToken(1, "", "model", "model"), CommittedToken(2, "🦉", "model", "model")]
     document = laid_out(reply_of([Round(0, 0, "answer", (), (token,), 0.0, 0.1) for token in tokens]))
     assert document.spans(0, 0) == [(0.0, 3.0), (3.0, 13.0)]
+
+
+def test_folded_thinking_leaves_only_its_label() -> None:
+    thinking = list(script.rounds("Let me see.\n" * 30, phase="think"))
+    reply = reply_of([*thinking, *script.rounds("Yes.")])
+    document = laid_out(UserMessage("Hi"), reply, Note("Stopped."))
+    open_height = document.height
+    document.fold(1, True)
+    label = next(i for i, b in enumerate(document.blocks) if b.label)
+    assert document.height < open_height - 200
+    assert document.text_top(label) == document.text_bottom(label)
+    assert document.waiting == 0
+    assert not document.lay_out(range(len(document.blocks)))
+    cell = move(document, (1, reply.phase_end(0)), Direction.BACK)
+    assert cell is None, "the cursor does not go into what is folded"
+    document.fold(1, False)
+    document.lay_out(range(len(document.blocks)))
+    assert document.height == open_height

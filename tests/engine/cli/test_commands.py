@@ -122,12 +122,43 @@ def test_bench_streaming(run: Run, tiny: Path) -> None:
     figures = json.loads(run("bench", tiny, "--repeats", "1", "--streaming", "--json").out.splitlines()[-1])
     assert figures["raw_read_gb_s"] > 0
     budgets = [entry["budget"] for entry in figures["streaming"]]
-    assert budgets == sorted(budgets)
-    assert len(budgets) == 3
-    for entry in figures["streaming"]:
+    assert budgets == sorted(budgets, reverse=True)
+    assert [entry["share"] for entry in figures["streaming"]][:3] == [1.0, 0.75, 0.5]
+    everything, *streamed = figures["streaming"]
+    assert everything["achieved_gb_s"] == 0
+    assert everything["overlap"] is None
+    for entry in streamed:
         assert entry["tok_s"] > 0
+        assert entry["draft_tok_s"] > 0
         assert entry["achieved_gb_s"] > 0, "something must have been read"
-        assert 0 <= entry["overlap"] <= 1
+        assert entry["overlap"] > 0
+        assert entry["memory_bytes"] <= entry["budget"]
+
+
+def test_inspect_plans_a_budget(run: Run, tiny: Path) -> None:
+    plan = json.loads(run("inspect", tiny, "--plan", "--memory-budget", "6MB", "--json").out)["plan"]
+    assert plan["budget"] == 6_000_000
+    assert plan["streams"]
+    assert [p["draft_tokens"] for p in plan["predictions"]] == list(range(15))
+    assert plan["resident_bytes"] + plan["ring_bytes"] + plan["cache_bytes"] <= 6_000_000
+    text = run("inspect", tiny, "--plan", "--memory-budget", "6MB").out
+    assert "streams from disk" in text
+    assert "best" in text
+    assert "keeps everything" in run("inspect", tiny, "--plan", "--memory-budget", "everything").out
+    assert "keeps everything" in run("inspect", tiny, "--plan", "--memory-budget", "auto").out
+
+
+@pytest.mark.parametrize("size", ["2 pounds", "-1GiB", "0", "all"])
+def test_inspect_refuses_senseless_budgets(run: Run, tiny: Path, size: str) -> None:
+    result = run("inspect", tiny, "--plan", "--memory-budget", size)
+    assert result.code == 2
+    assert "memory budget" in result.err or "expected one argument" in result.err
+
+
+def test_inspect_refuses_a_budget_below_the_minimum(run: Run, tiny: Path) -> None:
+    result = run("inspect", tiny, "--plan", "--memory-budget", "1kB")
+    assert result.code == 2
+    assert "needs at least" in result.err
 
 
 def test_bench_refuses_an_impossible_budget(run: Run, tiny: Path) -> None:
