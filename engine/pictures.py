@@ -69,7 +69,9 @@ def open_picture(source: Path | bytes, name: str = "") -> Image:
     except FileNotFoundError:
         raise PictureError(f"There is no picture {name}.") from None
     except UnidentifiedImageError:
-        raise PictureError(f"{name} is no picture; {', '.join(FORMATS)} can be read.") from None
+        raise PictureError(
+            f"{name} cannot be read as a picture: it is damaged, or none of {', '.join(FORMATS)}."
+        ) from None
     except Exception as error:  # Pillow's decoders raise whatever a damaged file leads them to
         raise PictureError(f"{name} cannot be read as a picture: {error or type(error).__name__}.") from None
 
