@@ -28,7 +28,8 @@ class ActionSpec:
 
 SEPARATOR = ""
 ACTIONS = (
-    ActionSpec("&Model", "open_folder", "&Open a checkpoint folder…", "Ctrl+L", "open"),
+    ActionSpec("&Model", "library", "&Library…", "Ctrl+L", "library"),
+    ActionSpec("&Model", "open_folder", "&Open a checkpoint folder…", "Ctrl+O", "open"),
     ActionSpec("&Model", "open_file", "Open a model &file…", "Ctrl+Shift+L", "file"),
     ActionSpec("&Model", "open_demo", "Open the &demo", "Ctrl+Shift+D", "demo"),
     ActionSpec("&Model", SEPARATOR),

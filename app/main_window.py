@@ -40,6 +40,7 @@ from app.message_bar import MessageBar
 from app.reading.pictures import show_picture
 from app.reading.view import ReadingView
 from app.residency.desk import MemoryDesk
+from app.rooms import Rooms
 from app.runs.desk import RunDesk, is_run
 from app.settings import RecentModel, ReplyChoices, SettingsFile
 from app.status import StatusLine, Tally
@@ -113,6 +114,7 @@ class MainWindow(QMainWindow):
         self.runs = RunDesk(self.engine, self.view, self.inspector, self._data / "runs", theme)
         self.weights = MemoryDesk(self.engine, self.memory, theme, self)
         self.status = StatusLine()
+        self.rooms = Rooms(self, self.memory, self._stylist, self._demo)
 
     def _slots(self) -> dict[str, Callable[[], object]]:
         return {
@@ -141,6 +143,7 @@ class MainWindow(QMainWindow):
             "theme_dark": lambda: self.set_theme_mode("dark"),
             "switch_theme": lambda: self.set_theme_mode("light" if self._stylist.theme.dark else "dark"),
             "shortcuts": lambda: ShortcutSheet(self).show(),
+            **self.rooms.slots(),
         }
 
     def _arrange(self) -> None:
@@ -214,6 +217,8 @@ class MainWindow(QMainWindow):
         self.composer.edited.connect(chat.edit)
         self.composer.text_changed.connect(self._keep_unsent)
         self.panel.changed.connect(self._on_choices)
+        self.model_bar.library_requested.connect(self.actions_by_name["library"].trigger)
+        self.rooms.open_requested.connect(self.load)
         self.refused.toggled.connect(self._on_refused)
         self._stylist.changed.connect(self._on_theme)
         self.engine.closed.connect(self._finish_closing)
@@ -452,6 +457,7 @@ class MainWindow(QMainWindow):
             self.memory.save()
             self.status.activity.setText("Stopping…")
             self.setEnabled(False)
+            self.rooms.close()
             self._patience.start(CLOSE_PATIENCE_MS)
             self.engine.close()
 

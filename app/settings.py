@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 from app.theme import ThemeMode
-from engine import DraftOptions, GenerateOptions, OptionError, SamplingOptions
+from engine import DraftOptions, GenerateOptions, LoadOptions, OptionError, SamplingOptions
 
 MOST_RECENT = 10
 FILE_NAME = "settings.json"
 SAMPLING_FIELDS = ("temperature", "top_k", "top_p", "min_p", "seed")
+SMALLEST_FONT, LARGEST_FONT = 8, 24
 ALTERNATIVES = 5
 """Alternatives that the card of a token shows."""
 
@@ -59,6 +60,18 @@ class ReplyChoices:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadChoices:
+    """How the next checkpoint is opened. None is what the program recommends."""
+
+    threads: int | None = None
+    context: int | None = None
+
+    def applied(self, options: LoadOptions) -> LoadOptions:
+        """The same options with what was chosen here."""
+        return replace(options, threads=self.threads, context=self.context)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that is remembered. `geometry` and `layout` are Qt's own bytes in base64."""
 
@@ -67,11 +80,20 @@ class Settings:
     layout: str = ""
     recent: tuple[RecentModel, ...] = ()
     reply: ReplyChoices = field(default_factory=ReplyChoices)
+    load: LoadChoices = field(default_factory=LoadChoices)
+    font_size: float = 0.0
+    """Points of ordinary text; 0 is the system's size."""
     show_refused: bool = True
     reading_view: bool = False
     unsent: str = ""
     budgets: Mapping[str, int | None] = field(default_factory=dict)
     """Bytes for the weights of a checkpoint by its path; None keeps everything, no entry takes what is free."""
+    folders: tuple[str, ...] = ()
+    """Watched for checkpoints."""
+    forgotten: tuple[str, ...] = ()
+    """Checkpoints in them that are left off the library."""
+    toured: bool = False
+    """Whether the hints of the first start have been seen or skipped."""
 
     def with_recent(self, model: RecentModel) -> Settings:
         """The same with `model` as the latest."""
@@ -106,10 +128,15 @@ class SettingsFile:
             "layout": _text,
             "recent": _recent,
             "reply": _reply,
+            "load": _load,
+            "font_size": _font_size,
             "show_refused": _flag,
             "reading_view": _flag,
             "unsent": _text,
             "budgets": _budgets,
+            "folders": _texts,
+            "forgotten": _texts,
+            "toured": _flag,
         }
         read = {key: readers[key](data[key]) for key in known if key in data}
         return Settings(**{key: value for key, value in read.items() if value is not None})
@@ -134,6 +161,23 @@ def _text(value: Any) -> str | None:
 
 def _flag(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
+
+
+def _texts(value: Any) -> tuple[str, ...] | None:
+    return tuple(entry for entry in value if isinstance(entry, str) and entry) if isinstance(value, list) else None
+
+
+def _font_size(value: Any) -> float | None:
+    sensible = isinstance(value, int | float) and (value == 0 or SMALLEST_FONT <= value <= LARGEST_FONT)
+    return float(value) if sensible else None
+
+
+def _load(value: Any) -> LoadChoices | None:
+    """Field by field: one that the engine refuses does not take the others with it."""
+    if not isinstance(value, dict):
+        return None
+    names = [f.name for f in fields(LoadChoices) if f.name in value]
+    return LoadChoices(**{name: value[name] for name in names if _options(LoadOptions, value, (name,)) is not None})
 
 
 def _recent(value: Any) -> tuple[RecentModel, ...] | None:

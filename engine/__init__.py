@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from engine.errors import UnsupportedError as UnsupportedError
     from engine.errors import WriteError as WriteError
     from engine.files.report import Report as Report
+    from engine.files.report import companion_problem as companion_problem
     from engine.files.report import describe as describe
     from engine.kernels.cpu import configure_environment as configure_environment
     from engine.loaded_model import Model as Model
@@ -100,7 +101,7 @@ _HOMES = {
         "Cancelled", "CheckpointError", "ContextFullError", "EngineError", "NumericsError", "OptionError",
         "PictureError", "ReadError", "SidecarError", "TemplateError", "TraceError", "UnsupportedError", "WriteError",
     ),
-    "engine.files.report": ("Report", "describe"),
+    "engine.files.report": ("Report", "companion_problem", "describe"),
     "engine.kernels.cpu": ("configure_environment",),
     "engine.loaded_model": ("Model", "ModelInfo"),
     "engine.loading": ("load_model",),

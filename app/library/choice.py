@@ -26,8 +26,8 @@ class Choice:
 
 def classify(paths: Sequence[Path]) -> Choice:
     """Tell a checkpoint and a sidecar apart among dropped files, by name and kind only: the engine looks inside."""
-    models = [path for path in paths if path.is_dir() or (_is_weights(path) and not _is_sidecar(path))]
-    sidecars = [path for path in paths if not path.is_dir() and _is_weights(path) and _is_sidecar(path)]
+    models = [path for path in paths if path.is_dir() or (is_weights(path) and not is_sidecar(path))]
+    sidecars = [path for path in paths if not path.is_dir() and is_weights(path) and is_sidecar(path)]
     others = [path for path in paths if path not in models and path not in sidecars]
     if others:
         return Choice(
@@ -39,12 +39,19 @@ def classify(paths: Sequence[Path]) -> Choice:
     return Choice(model=models[0] if models else None, sidecar=sidecars[0] if sidecars else None)
 
 
-def _is_weights(path: Path) -> bool:
+def is_weights(path: Path) -> bool:
+    """Whether the name is that of a file with weights."""
     return path.suffix.lower() in MODEL_SUFFIXES
 
 
-def _is_sidecar(path: Path) -> bool:
+def is_sidecar(path: Path) -> bool:
+    """Whether the name is that of a sidecar."""
     return path.stem.lower().startswith(("mtp", "fastmtp"))
+
+
+def is_companion(path: Path) -> bool:
+    """Whether the name is that of a sidecar or of a vision tower."""
+    return is_weights(path) and (is_sidecar(path) or path.stem.lower().startswith("mmproj"))
 
 
 def recent_label(recent: RecentModel) -> str:
@@ -70,10 +77,11 @@ def facts(info: ModelInfo) -> str:
         "none": "no MTP layer",
     }[info.mtp]
     layers = f"{info.layers} layers"
-    return " · ".join((kind, layers, f"{_parameters(info.parameters)}", size_text(info.weight_bytes), drafts))
+    return " · ".join((kind, layers, parameters_text(info.parameters), size_text(info.weight_bytes), drafts))
 
 
-def _parameters(count: int) -> str:
+def parameters_text(count: int) -> str:
+    """A number of parameters in words."""
     for limit, unit in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
         if count >= limit:
             return f"{count / limit:.1f} {unit} parameters"

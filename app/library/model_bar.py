@@ -105,6 +105,7 @@ class ModelBar(QFrame):
     """Chooses; loading itself is asked for by signal."""
 
     load_requested = Signal(object, object)  # Path, Path | None
+    library_requested = Signal()
     demo_requested = Signal()
     cancel_requested = Signal()
 
@@ -118,7 +119,7 @@ class ModelBar(QFrame):
         self.menu.setToolTipsVisible(True)
         self.menu.aboutToShow.connect(self._fill_menu)
         self.button.setMenu(self.menu)
-        self.button.setToolTip("Choose a model (Ctrl+L), or drop one on the window")
+        self.button.setToolTip("Choose a model (Ctrl+L opens the library), or drop one on the window")
         self._progress = self._progress_area()
         row = QHBoxLayout(self)
         row.setContentsMargins(2 * GRID, GRID, 2 * GRID, GRID)
@@ -231,6 +232,7 @@ class ModelBar(QFrame):
     @Slot()
     def _fill_menu(self) -> None:
         self.menu.clear()
+        self.menu.addAction("Library…").triggered.connect(self.library_requested)
         self.menu.addAction("Open a checkpoint folder…").triggered.connect(self.choose_folder)
         self.menu.addAction("Open a model file…").triggered.connect(self.choose_file)
         self.menu.addAction("Open the demo").triggered.connect(self.demo_requested)

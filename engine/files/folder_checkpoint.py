@@ -37,8 +37,9 @@ def open_folder(folder: Path, findings: Findings) -> Checkpoint:
 
 
 def open_single(path: Path, findings: Findings) -> Checkpoint:
-    """One .safetensors file with the config.json beside it; for a shard, the whole folder."""
-    if SHARD.search(path.name) or (path.parent / INDEX).is_file():
+    """One .safetensors file with the config.json beside it; for a file of a folder's index, the whole folder."""
+    indexed = (path.parent / INDEX).is_file() and path in folder_files(path.parent, Findings())[0]
+    if SHARD.search(path.name) or indexed:
         return open_folder(path.parent, findings)
     gathered = gather([path], {}, findings)
     if not gathered.complete:

@@ -17,7 +17,9 @@ from engine.files.findings import Findings
 from engine.files.folder import gather
 from engine.files.gguf_set import read_gguf_set
 from engine.files.safetensors_names import SCALE_SUFFIX
+from engine.files.sidecar import open_sidecar
 from engine.files.tensor_spec import TensorSpec, distinct
+from engine.files.vision import open_vision
 
 Kind = Literal["model", "sidecar", "vision tower", "unusable"]
 
@@ -69,6 +71,8 @@ class Report:
     tied: bool = False
     mtp: str = ""
     """`inside`, the name of the file that it is in, or `none`."""
+    vision: str = ""
+    """`inside`, or why the tower inside cannot be used; empty if there is none."""
     tokenizer: str = ""
     chat_template: bool = False
     formats: tuple[FormatUse, ...] = ()
@@ -102,6 +106,19 @@ def describe(path: str | Path) -> Report:
     return _of_checkpoint(checkpoint, problems)
 
 
+def companion_problem(path: str | Path, companion: Report) -> str:
+    """Why a sidecar or vision tower does not go with the checkpoint at `path`, from headers alone; empty if it does."""
+    try:
+        config = open_checkpoint(named_path(path)).config
+        if companion.kind == "vision tower":
+            open_vision(Path(companion.path), config.hidden_size)
+        else:
+            open_sidecar(companion.path, config)
+    except EngineError as error:
+        return str(error)
+    return ""
+
+
 def _of_checkpoint(checkpoint: Checkpoint, problems: list[str]) -> Report:
     config, memory = checkpoint.config, psutil.virtual_memory()
     return Report(
@@ -122,6 +139,7 @@ def _of_checkpoint(checkpoint: Checkpoint, problems: list[str]) -> Report:
         experts_per_token=config.experts_per_token,
         tied=config.tied,
         mtp=_mtp_place(checkpoint),
+        vision=_vision(checkpoint),
         tokenizer=_tokenizer(checkpoint),
         chat_template=checkpoint.chat_template is not None,
         formats=format_use(checkpoint.tensors.values()),
@@ -140,6 +158,15 @@ def _mtp_place(checkpoint: Checkpoint) -> str:
         return "none"
     alone = all(name.startswith("mtp.") for name, spec in checkpoint.tensors.items() if spec.file is fc.file)
     return fc.file.name if alone else "inside"
+
+
+def _vision(checkpoint: Checkpoint) -> str:
+    if not checkpoint.path.is_dir():
+        return ""
+    try:
+        return "" if open_vision(checkpoint.path, checkpoint.config.hidden_size) is None else "inside"
+    except EngineError as error:
+        return str(error)
 
 
 def _tokenizer(checkpoint: Checkpoint) -> str:

@@ -60,6 +60,7 @@ def make_window(
     yield make
     script.go.set()
     for window in windows:
+        window.rooms.close()
         window.engine.close()
         assert window.engine.wait(PATIENCE_MS), "the engine thread did not end"
         qapp.processEvents()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
+from engine.demo import demo_path, demo_sidecar_path
 from engine.files.bounded import FileReader
-from engine.files.report import describe
+from engine.files.report import companion_problem, describe
 from tests.engine.files import build, build_gguf
 from tests.engine.files.build import Tensors, config, dense_folder, mtp, trunk, write_folder, write_safetensors
 
@@ -163,6 +165,7 @@ def test_only_headers_of_an_806_gb_checkpoint_are_read(
         with path.open("rb") as file:
             headers += 8 + int.from_bytes(file.read(8), "little")
     tables = sum(path.stat().st_size for path in folder.glob("*.json"))
+    tables += (folder / "config.json").stat().st_size  # once more for the vision tower
     count = 0
     read = FileReader.read
 
@@ -180,3 +183,13 @@ def test_only_headers_of_an_806_gb_checkpoint_are_read(
         assert report.weight_bytes > 805e9
         assert report.memory.startswith("Larger than the free memory (750.") or report.memory_available > 800e9
     assert count <= headers + tables
+
+
+def test_a_sidecar_beside_an_indexed_checkpoint_is_itself_and_is_held_against_it(data: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    shutil.copytree(data / "tiny-dense", folder, ignore=shutil.ignore_patterns("gguf", "*.npz"))
+    sidecar = shutil.copy(demo_sidecar_path(), folder / "mtp-demo.safetensors")
+    report = describe(sidecar)
+    assert (report.kind, report.path) == ("sidecar", str(sidecar))
+    assert "mtp-demo.safetensors" in companion_problem(folder, report)
+    assert companion_problem(demo_path(), report) == ""
