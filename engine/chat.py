@@ -10,7 +10,6 @@ from engine.cancel import AnswerNow, CancelToken
 from engine.conversation import Conversation
 from engine.decoding.decoder import Decoder
 from engine.decoding.draft_length import LengthPolicy, length_policy
-from engine.decoding.protocols import Drafter
 from engine.decoding.records import Failed, Finished, PrefillProgress, Record, Stats, StopReason
 from engine.decoding.reply import ThinkTokens
 from engine.decoding.sampler import Sampler
@@ -19,7 +18,7 @@ from engine.errors import Cancelled, ContextFullError, EngineError, OptionError
 from engine.fitting import fit
 from engine.options import DraftOptions, GenerateOptions
 from engine.prompt import Message, Picture, Prompt, chat_prompt, token_prompt
-from engine.sidecar_watch import SidecarWatch
+from engine.suspicions import SidecarWatch, flatness_note
 from engine.text.incremental import Detokeniser
 from engine.text.tool_calls import find_tool_calls
 
@@ -141,11 +140,11 @@ class ChatSession:
         progress = PrefillProgress(0, len(tokens))
         try:
             self._check(tokens)
-            drafter, note = conversation.choose_drafter(options.draft)
+            note = conversation.choose_drafter(options.draft)
             conversation.rewind(prompt)
             for progress in conversation.read(prompt, cancel):
                 yield progress
-            decoder = self._decoder(tokens, drafter, options)
+            decoder = self._decoder(tokens, options)
             yield from self._watch.over(decoder.run(conversation.logits, cancel, answer_now))
             yield _finished(decoder, progress, [*notes, note, *self._watch.notes()])
         except Cancelled:
@@ -174,11 +173,11 @@ class ChatSession:
                 " or start a new chat."
             )
 
-    def _decoder(self, tokens: Sequence[int], drafter: Drafter | None, options: GenerateOptions) -> Decoder:
+    def _decoder(self, tokens: Sequence[int], options: GenerateOptions) -> Decoder:
         model, conversation = self._model, self._conversation
         return Decoder(
             conversation.target,
-            drafter,
+            conversation.drafter,
             Sampler(options.sampling, tokens, options.top_alternatives),
             options,
             model.end_tokens,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from engine.branches import Branch, BranchShelf
 from engine.cancel import CancelToken
 from engine.decoding.drafters.combined import CombinedDrafter
 from engine.decoding.drafters.mtp import MtpDrafter
@@ -36,6 +37,7 @@ class Conversation:
     def __init__(self, model: Model) -> None:
         self.target = model.new_target()
         self.prefix = PrefixCache()
+        self.branches = BranchShelf()
         self._tokens: list[int] = []  # ids in the caches, where the prefix has keys
         self._mtp_model = model.new_mtp()
         self._no_mtp = model.info.draft_note
@@ -45,27 +47,31 @@ class Conversation:
         self._ngram = NgramDrafter(model.end_tokens)
         self._combined = None if self._mtp is None else CombinedDrafter(self._mtp, self._ngram)
         self._wants_mtp = False
-        self._drafter: Drafter | None = None
+        self.drafter: Drafter | None = None
+        """For the next reply, as of the last `rewind`."""
 
-    def choose_drafter(self, options: DraftOptions) -> tuple[Drafter | None, str]:
-        """The drafter for the next reply, and why there is none if one was wanted. Call before `rewind`."""
+    def choose_drafter(self, options: DraftOptions) -> str:
+        """Decide what drafts in the next reply; returns why nothing does, if something was wanted. Call before
+        `rewind`."""
         names = options.drafter.split("+") if options.enabled else []
         self._wants_mtp = "mtp" in names and self._mtp is not None
         note = f"0 drafts: {self._no_mtp}." if "mtp" in names and self._mtp is None else ""
         if self._wants_mtp and "ngram" in names:
-            self._drafter = self._combined
+            self.drafter = self._combined
         elif self._wants_mtp:
-            self._drafter = self._mtp
+            self.drafter = self._mtp
         else:
-            self._drafter = self._ngram if "ngram" in names else None
-        return self._drafter, note
+            self.drafter = self._ngram if "ngram" in names else None
+        return note
 
     def rewind(self, prompt: Prompt) -> int:
-        """Keep as much of the caches as `prompt` begins with; at least its last token is left to read.
-        Returns the number of tokens kept."""
-        keep = min(self.prefix.common(prompt.keys), len(prompt.keys) - 1)
-        if self._wants_mtp and self._mtp is not None:
-            keep = min(keep, self._mtp.position)  # it slept through replies without it
+        """Keep as much of the caches as `prompt` begins with, or change to a branch that was left and knows more of it;
+        at least the prompt's last token is left to read. Returns the number of tokens kept."""
+        current = Branch(self.target, self.prefix, self._tokens, self._mtp_model, self._mtp)
+        branch = self.branches.choose(current, prompt.keys, self._wants_mtp)
+        if branch is not current:
+            self._change_to(branch)
+        keep = branch.kept(prompt.keys, self._wants_mtp)
         if keep == self.target.position:
             self.target.forget_unread_pictures()  # of a prompt whose reading was stopped
             self._truncate(keep, None)
@@ -78,6 +84,14 @@ class Conversation:
         self.target.restore(checkpoint.snapshot)
         self._truncate(checkpoint.position, checkpoint.last_hidden)
         return checkpoint.position
+
+    def _change_to(self, branch: Branch) -> None:
+        self.target, self.prefix, self._tokens = branch.target, branch.prefix, branch.tokens
+        self._mtp_model, self._mtp = branch.mtp_model, branch.mtp
+        if self._combined is not None and self._mtp is not None:
+            self._combined.replace_layer(self._mtp)
+        if self.drafter is not None and isinstance(self.drafter, MtpDrafter):
+            self.drafter = self._mtp
 
     def _truncate(self, position: int, hidden: FloatArray | None) -> None:
         self.prefix.truncate(position)

@@ -37,6 +37,12 @@ class PrefixCache:
         self.checkpoints: list[TurnCheckpoint] = []
         self._budget = budget
 
+    def clone(self) -> PrefixCache:
+        """An independent copy; checkpoints never change and are shared."""
+        other = PrefixCache(self._budget)
+        other.tokens, other.checkpoints = list(self.tokens), list(self.checkpoints)
+        return other
+
     def common(self, tokens: Sequence[int]) -> int:
         """Length of the longest common prefix of `tokens` and what the caches hold."""
         pairs = zip(self.tokens, tokens, strict=False)

@@ -159,6 +159,10 @@ class MtpSession:
     def truncate(self, length: int) -> None:
         self._position = min(self._position, length)
 
+    @property
+    def nbytes(self) -> int:
+        return self._cache.nbytes
+
     def clone(self) -> MtpSession:
         """An independent session with the same past."""
         other = MtpSession(self._layer, self._vocabulary, self._context)

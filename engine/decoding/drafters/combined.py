@@ -37,6 +37,11 @@ class CombinedDrafter:
         self._open: tuple[int, list[int]] | None = None  # suffix length and tokens of the lookup not yet judged
         self._said: list[int] = []  # what the text said from there on
 
+    def replace_layer(self, mtp: MtpDrafter) -> None:
+        """Go on with another branch of the conversation; what was learnt of both drafters stays."""
+        self._mtp = mtp
+        self._open = None
+
     @property
     def draft_step_bytes(self) -> int:
         return self._mtp.draft_step_bytes
