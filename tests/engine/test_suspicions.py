@@ -1,4 +1,4 @@
-"""A sidecar of another model is noticed: with a real one whose layer was shuffled, and in the counting."""
+"""A sidecar of another model and an empty head are noticed: with real files, and in the arithmetic."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pytest
 
 import engine
 from engine import DraftedToken, Round
-from engine.sidecar_watch import SidecarWatch
+from engine.suspicions import SidecarWatch, flatness_note
 from tests.engine import other_exports as other
 
+DATA = Path(__file__).parents[1] / "data"
 SENTENCE = "This sidecar does not seem to belong to this checkpoint"
 
 
@@ -98,3 +99,28 @@ def test_closing_it_closes_what_it_watches() -> None:
     next(seen)
     seen.close()  # type: ignore[attr-defined]
     assert closed == [True]
+
+
+def test_an_empty_head_is_noticed(tmp_path: Path) -> None:
+    """A tied head that is not used makes every token equally likely: the perplexity is the vocabulary's size."""
+    stored = other.published(DATA / "tiny-moe")
+    dtype, values = stored["lm_head.weight"]
+    stored["lm_head.weight"] = dtype, np.zeros_like(values)
+    notes = []
+    for name, head in (("empty", stored), ("sound", other.published(DATA / "tiny-moe"))):
+        model = engine.load_model(other.write(tmp_path / name, DATA / "tiny-moe", {"model.safetensors": head}))
+        notes.append(finish(model.new_session(), "Hello", drafter="none").notes)
+        model.close()
+    assert len(notes[0]) == 1
+    assert "nearly all tokens equally likely" in notes[0][0]
+    assert notes[1] == ()
+
+
+def test_untrained_weights_are_not_flat() -> None:
+    rng = np.random.default_rng(0)
+    assert flatness_note(rng.standard_normal(248_320).astype(np.float32)) == ""
+    assert flatness_note(0.5 * rng.standard_normal(248_320).astype(np.float32)) != ""
+    assert flatness_note(np.zeros(1000, np.float32)) != ""
+    peaked = np.zeros(1000, np.float32)
+    peaked[3] = 20
+    assert flatness_note(peaked) == ""

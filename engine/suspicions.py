@@ -1,9 +1,12 @@
-"""Notices a sidecar that was made for another checkpoint: its shapes fit, but its drafts are next to never right."""
+"""What looks wrong only once a model runs: a sidecar of another checkpoint, a head that says nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
 
 from engine.decoding.records import Round
 
@@ -11,6 +14,21 @@ _ENOUGH = 24
 """Tested drafts from which acceptance says something."""
 _NEAR_ZERO = 0.03
 """A layer that belongs to its model has a third accepted even on hard text; a foreign one has next to none."""
+_FLAT = 0.98
+"""Share of the largest possible entropy; even untrained weights stay below it."""
+
+
+def flatness_note(logits: npt.NDArray[np.float32]) -> str:
+    """A sentence if the logits [V] after a prompt make nearly all tokens equally likely, else an empty string."""
+    weights = np.exp(logits.astype(np.float64) - logits.max())
+    probabilities = weights / weights.sum()
+    entropy = -float(probabilities @ np.log(np.maximum(probabilities, 1e-300)))
+    if not entropy >= _FLAT * np.log(len(logits)):
+        return ""
+    return (
+        "The model finds nearly all tokens equally likely: the head in its file is probably empty or not its own; get the"
+        " file again."
+    )
 
 
 class SidecarWatch:
