@@ -3,24 +3,52 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 from typing import TYPE_CHECKING, Any
 
-from engine import Model, load_model
+from engine import page_cache
+from engine.decoding.records import Failed, Round
 from engine.demo import resolve
-from engine.errors import OptionError
+from engine.errors import EngineError, OptionError, ReadError
 from engine.files.checkpoint import open_checkpoint
-from engine.options import LoadOptions
-from engine.weights.plan import make_plan
-from engine.weights.speed import measure_read_speed
+from engine.options import DraftOptions, GenerateOptions, LoadOptions
+from engine.planning import open_planner
+from engine.prompt import Message
+from engine.weights.speed import ReadSpeed, measure_read_speed
 
 if TYPE_CHECKING:
     from engine.cancel import CancelToken
+    from engine.loaded_model import Model
 
-SHARES = (0.25, 0.5, 0.75)
-"""Default budgets, between the smallest that works and everything."""
-WARM_UP, DECODED = 2, 8  # tokens before and during a measurement
+SHARES = (1.0, 0.75, 0.5, 0.25)
+"""Default budgets, as shares of all weights."""
+WARM_UP, MEASURED = 2, 12
+"""Rounds before and in a measurement."""
+PATIENCE_S = 30.0
+"""A measurement ends after this time with the rounds that it has, if they are at least a few."""
+FEW = 3
+DRAFTS = 3
+RAW_S = 1.5
+"""Seconds of reading that tell how fast the disk is, before and after each budget."""
+PROMPT = "Tell me a story about a fox and a lamp."
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Some rounds of decoding."""
+
+    rounds: int
+    tokens: int
+    seconds: float
+    wait_s: float
+    bytes_read: int
+
+    @property
+    def tok_s(self) -> float:
+        return self.tokens / self.seconds if self.seconds > 0 else 0.0
 
 
 def measure_streaming(
@@ -32,46 +60,126 @@ def measure_streaming(
 ) -> dict[str, Any]:
     """`raw_read_gb_s`, what the disk delivers, and under `streaming` one object a budget.
 
-    `achieved_gb_s` is bytes read per second of decoding; `overlap` is the share of that time in which computing did not
-    wait for the disk. Without `budgets`, three are spread over the possible range.
+    Per budget: `achieved_gb_s` is bytes read per second of decoding without drafts; `overlap` is max(compute, read) /
+    elapsed, where compute is the time in which nobody waited for the disk, and read is what the disk takes for the same
+    bytes, measured before and after the run; None where nothing is read. `tok_s` is without drafts, `draft_tok_s` with.
     """
-    checkpoint = open_checkpoint(resolve(path))
-    plan = make_plan(checkpoint)
-    chosen = list(budgets) or [plan.minimum + int(share * (plan.everything - plan.minimum)) for share in SHARES]
+    from engine.loading import load_model
+
+    planner = open_planner(path)
+    chosen = [_checked(budget, planner.minimum) for budget in budgets] or [
+        max(planner.minimum, int(share * planner.everything)) for share in SHARES
+    ]
+    files = open_checkpoint(resolve(path)).files
     say("reading speed of the disk")
-    largest = max(checkpoint.files, key=lambda file: file.stat().st_size)
-    speed = measure_read_speed(largest, cancel=cancel)
-    results = []
-    for budget in chosen:
-        if budget < plan.minimum:
-            raise OptionError(f"The budget of {budget:,} bytes is too small: this model needs {plan.minimum:,}.")
-        say(f"streaming within {budget / (1 << 20):.0f} MiB")
-        model = load_model(path, options=LoadOptions(threads=threads, memory_budget=budget), cancel=cancel)
-        try:
-            results.append({"budget": budget, **_decode(model, cancel)})
-        finally:
-            model.close()
-    return {"raw_read_gb_s": round(speed.bytes_per_s / 1e9, 3), "raw_read_direct": speed.direct, "streaming": results}
-
-
-def _decode(model: Model, cancel: CancelToken) -> dict[str, float]:
-    """Greedy decoding, one token at a time."""
-    target = model.new_target()
-
-    def write(count: int, token: int = 0) -> int:
-        for _ in range(count):
-            token = int(target.logits(target.forward([token], cancel))[0].argmax())
-        return token
-
-    token = write(WARM_UP)
-    nbytes, waited = model.reads()
-    start = time.perf_counter()
-    write(DECODED, token)
-    seconds = time.perf_counter() - start
-    nbytes, waited = model.reads()[0] - nbytes, model.reads()[1] - waited
+    disk = _Disk(files, cancel)
+    say("loading")
+    model = load_model(path, options=LoadOptions(threads=threads), cancel=cancel)
+    try:
+        results = []
+        for budget in chosen:
+            say(f"decoding within {budget / (1 << 20):.0f} MiB")
+            model.set_budget(budget if budget < planner.everything else None, cancel=cancel)
+            results.append({"budget": budget, "share": round(budget / planner.everything, 3)})
+            results[-1] |= _figures(model, disk, cancel)
+    finally:
+        model.close()
     return {
-        "tok_s": round(DECODED / seconds, 3),
-        "achieved_gb_s": round(nbytes / seconds / 1e9, 3),
-        "overlap": round(max(0.0, 1 - waited / seconds), 3),
-        "bytes_per_token": nbytes // DECODED,
+        "raw_read_gb_s": round(mean(disk.speeds) / 1e9, 3),
+        "raw_read_direct": disk.first.direct,
+        "read_depth": disk.first.depth,
+        "cached_share": disk.cached_share(),
+        "streaming": results,
     }
+
+
+def _checked(budget: int, minimum: int) -> int:
+    if budget < minimum:
+        raise OptionError(f"The budget of {budget:,} bytes is too small: this model needs {minimum:,}.")
+    return budget
+
+
+class _Disk:
+    """The raw speed of the largest file, again and again: the disks of virtual machines have moods."""
+
+    def __init__(self, files: Iterable[Path], cancel: CancelToken) -> None:
+        self._files = sorted(files, key=lambda file: file.stat().st_size)
+        self._cancel = cancel
+        self.drop()
+        self.first: ReadSpeed = measure_read_speed(self._files[-1], seconds=RAW_S, most_bytes=8 << 30, cancel=cancel)
+        self.speeds: list[float] = [self.first.bytes_per_s]
+
+    def drop(self) -> None:
+        """Have the system forget the files."""
+        for file in self._files:
+            page_cache.drop(file)
+
+    def measure(self) -> float:
+        """Bytes per second now, with the request size and depth of the first measurement."""
+        self.drop()
+        depths = (self.first.depth,)
+        speed = measure_read_speed(
+            self._files[-1], seconds=RAW_S, most_bytes=8 << 30, depths=depths, cancel=self._cancel
+        )
+        self.speeds.append(speed.bytes_per_s)
+        return speed.bytes_per_s
+
+    def cached_share(self) -> float | None:
+        """Share of the files that the page cache holds now: near 0 after honest reads."""
+        shares = [page_cache.cached_share(file) for file in self._files]
+        known = [share for share in shares if share is not None]
+        return round(max(known), 4) if known else None
+
+
+def _figures(model: Model, disk: _Disk, cancel: CancelToken) -> dict[str, Any]:
+    """All figures of the budget that the model has now."""
+    before = disk.measure()
+    plain = _decode(model, "none", cancel)
+    raw = mean((before, disk.measure()))
+    drafted = _decode(model, "mtp", cancel) if model.info.mtp != "none" else None
+    compute_s, read_s = plain.seconds - plain.wait_s, plain.bytes_read / raw
+    return {
+        "tok_s": round(plain.tok_s, 3),
+        "draft_tok_s": None if drafted is None else round(drafted.tok_s, 3),
+        "draft_speedup": None if drafted is None else round(drafted.tok_s / plain.tok_s, 3),
+        "tokens_per_round": None if drafted is None else round(drafted.tokens / drafted.rounds, 3),
+        "raw_gb_s": round(raw / 1e9, 3),
+        "achieved_gb_s": round(plain.bytes_read / plain.seconds / 1e9, 3),
+        "overlap": round(max(compute_s, read_s) / plain.seconds, 3) if plain.bytes_read else None,
+        "bound_by": "disk" if read_s > compute_s else "computing",
+        "waited": round(plain.wait_s / plain.seconds, 3),
+        "bytes_per_round": plain.bytes_read // plain.rounds,
+        "memory_bytes": model.statistics().memory_bytes,
+    }
+
+
+def _decode(model: Model, drafter: str, cancel: CancelToken) -> Pace:
+    """Some rounds of a greedy reply."""
+    draft = DraftOptions("mtp", DRAFTS) if drafter == "mtp" else DraftOptions("none")
+    options = GenerateOptions(draft=draft, max_new_tokens=(WARM_UP + MEASURED + 1) * (DRAFTS + 1), ignore_eos=True)
+    session = model.new_session()
+    try:
+        tokens = session.prompt_tokens([Message("user", PROMPT)], options)
+    except EngineError:  # a checkpoint without a tokenizer decodes just as fast
+        tokens = [i * 997 % model.info.vocabulary for i in range(16)]
+    rounds: list[Round] = []
+    records = session.complete(tokens, options, cancel)
+    start = time.perf_counter()
+    for record in records:
+        if isinstance(record, Failed):
+            raise ReadError(record.message)
+        if isinstance(record, Round):
+            rounds.append(record)
+        late = time.perf_counter() - start > PATIENCE_S and len(rounds) > WARM_UP + FEW
+        if late or len(rounds) > WARM_UP + MEASURED:
+            break
+    records.close()  # type: ignore[attr-defined]
+    cancel.check()
+    measured = rounds[WARM_UP + 1 :]  # round 0 is the prompt's
+    return Pace(
+        len(measured),
+        sum(len(record.committed) for record in measured),
+        sum(record.draft_s + record.verify_s for record in measured),
+        sum(record.disk_wait_s for record in measured),
+        sum(record.bytes_read for record in measured),
+    )

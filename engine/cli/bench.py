@@ -131,11 +131,27 @@ def _drafter_lines(result: dict[str, Any]) -> list[str]:
 def _streaming_lines(result: dict[str, Any]) -> list[str]:
     if "streaming" not in result:
         return []
+    direct = "past the page cache" if result["raw_read_direct"] else "through the page cache"
     return [
-        f"disk                 {result['raw_read_gb_s']:>10.2f} GB/s",
-        *(
-            f"budget {run['budget'] / (1 << 20):>8.0f} MiB  {run['tok_s']:>10.1f} tokens/s, "
-            f"{run['achieved_gb_s']:.2f} GB/s, {100 * run['overlap']:.0f} % of the time without waiting"
-            for run in result["streaming"]
-        ),
+        f"disk                 {result['raw_read_gb_s']:>10.2f} GB/s, {result['read_depth']} reads at once, {direct}",
+        *(line for run in result["streaming"] for line in _budget_lines(run)),
+        "peer                 none measured: llama.cpp is no part of this program",
+    ]
+
+
+def _budget_lines(run: dict[str, Any]) -> list[str]:
+    drafts = "no MTP layer"
+    if run["draft_tok_s"] is not None:
+        drafts = f"{run['draft_tok_s']:.2f} with drafts ({run['draft_speedup']:.2f} ×)"
+    overlap = (
+        "nothing read"
+        if run["overlap"] is None
+        else (
+            f"{run['achieved_gb_s']:.2f} of {run['raw_gb_s']:.2f} GB/s, overlap {100 * run['overlap']:.0f} %,"
+            f" bound by {run['bound_by']}"
+        )
+    )
+    return [
+        f"budget {run['budget'] / (1 << 20):>8.0f} MiB  {run['tok_s']:>10.2f} tokens/s, {drafts}",
+        f"{'':21}{overlap}",
     ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +20,9 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from resources import demo_checkpoint
+
+TOKENIZER = demo_checkpoint() / "tokenizer.json"
 FULL_EVERY = 4
 HEAD_DIM, LINEAR_DIM, TAPS = 256, 128, 4
 BLOCK = 1 << 20
@@ -59,8 +63,8 @@ Tensor = tuple[str, tuple[int, ...], str, float]
 """Name, shape, kind (`matrix`, `norm`, `decay` or `bias`), and spread of the values."""
 
 
-def make_checkpoint(folder: Path, shapes: Shapes, seed: int = 0) -> Path:
-    """Write config.json, shards and their index into `folder`; returns it."""
+def make_checkpoint(folder: Path, shapes: Shapes, seed: int = 0, tokenizer: Path = TOKENIZER) -> Path:
+    """Write config.json, shards, their index and a tokenizer into `folder`; returns it."""
     folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(seed)
     pool = random.standard_normal(4 * BLOCK, dtype=np.float32)
@@ -72,6 +76,7 @@ def make_checkpoint(folder: Path, shapes: Shapes, seed: int = 0) -> Path:
         with (folder / name).open("wb") as file:
             _write_shard(file, shard, random, pool)
     (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": homes}))
+    shutil.copy(tokenizer, folder / "tokenizer.json")
     (folder / "config.json").write_text(json.dumps(config(shapes), indent=1))
     return folder
 
@@ -218,12 +223,15 @@ def main() -> None:
     parser.add_argument("preset", choices=PRESETS)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--tokenizer", type=Path, default=TOKENIZER, help="tokenizer.json to copy (default: the demo's)"
+    )
     for name in ("layers", "experts", "vocabulary", "context"):
         parser.add_argument(f"--{name}", type=int, help="instead of the preset's")
     arguments = parser.parse_args()
     changes = {n: getattr(arguments, n) for n in ("layers", "experts", "vocabulary", "context")}
     shapes = replace(PRESETS[arguments.preset], **{n: v for n, v in changes.items() if v is not None})
-    make_checkpoint(arguments.folder, shapes, arguments.seed)
+    make_checkpoint(arguments.folder, shapes, arguments.seed, arguments.tokenizer)
 
 
 if __name__ == "__main__":
