@@ -144,9 +144,10 @@ class ChatSession:
             conversation.rewind(prompt)
             for progress in conversation.read(prompt, cancel):
                 yield progress
+            first = conversation.logits
             decoder = self._decoder(tokens, options)
-            yield from self._watch.over(decoder.run(conversation.logits, cancel, answer_now))
-            yield _finished(decoder, progress, [*notes, note, *self._watch.notes()])
+            yield from self._watch.over(decoder.run(first, cancel, answer_now))
+            yield _finished(decoder, progress, [*notes, note, flatness_note(first), *self._watch.notes()])
         except Cancelled:
             stats = dataclasses.replace(_with_prefill(Stats(), progress), stop_reason="cancelled")
             yield Finished((), "", stats)

@@ -26,8 +26,8 @@ def flatness_note(logits: npt.NDArray[np.float32]) -> str:
     if not entropy >= _FLAT * np.log(len(logits)):
         return ""
     return (
-        "The model finds nearly all tokens equally likely: the head in its file is probably empty or not its own; get the"
-        " file again."
+        "The model finds nearly all tokens equally likely: the head in its file is probably empty or not its own; get"
+        " the file again."
     )
 
 
