@@ -188,7 +188,7 @@ class MainWindow(QMainWindow):
         self.runs.follow(chat)
         self.runs.said.connect(self.message_bar.show_message)
         self.runs.page_changed.connect(lambda: self._writing.setVisible(self.runs.stack.currentIndex() == 0))
-        chat.plots_due.connect(self.inspector.refresh)
+        chat.plots_due.connect(self.inspector.refresh_soon)
         chat.plots_due.connect(self._show_tally)
         self.weights.follow(chat)
         self.weights.problem.connect(self.message_bar.show_message)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QTabWidget, QVBoxLayout, QWidget
 
 from app.inspector.acceptance_plot import AcceptancePlot
 from app.inspector.calibration_plot import CalibrationPlot
 from app.inspector.cost_plot import CostPlot
-from app.inspector.plots import LengthPlot, SpeedPlot, TimePlot
+from app.inspector.plot_card import PlotCard
+from app.inspector.plots import LengthPlot, RoundPlot, SpeedPlot, TimePlot
 from app.inspector.round_table import RoundTable
-from app.inspector.rounds_model import SHOWN_ROUNDS, Headline, RoundsModel
+from app.inspector.rounds_model import SHOWN_ROUNDS, Headline, RoundsModel, RoundWindow
 from app.inspector.scrubber import Scrubber
 from app.theme import Theme, current_theme
 from engine import Record, Round
 
 _NOTHING = "–"
+_APART_MS = 12
+"""Between one plot and the next while a reply streams: drawn in one go they hold up the window."""
 _ABOUT = SHOWN_ROUNDS // 4
 """Rounds that the plots show after a chosen one."""
 
@@ -59,6 +63,10 @@ class InspectorPanel(QWidget):
         self.setAccessibleName("Inspector")
         self.model = RoundsModel()
         self._drawn = -1
+        self._due: deque[Callable[[], None]] = deque()
+        """What is still to be drawn of the last `refresh_soon`."""
+        self._apart = QTimer(self, interval=_APART_MS)
+        self._apart.timeout.connect(self._draw_next)
         self.redraws = 0
         """How often the plots were drawn."""
         self.rounds = Figure("rounds", "Verification passes since the chat began")
@@ -74,6 +82,8 @@ class InspectorPanel(QWidget):
         self.cost = CostPlot(theme)
         self.table = RoundTable(self.model)
         self.cards = (self.time, self.speeds, self.positions, self.lengths, self.calibration, self.cost)
+        self._stale: set[PlotCard] = set()
+        """Plots out of sight that lack the newest rounds."""
         self._over_rounds = (self.time, self.speeds, self.lengths)
         self._lay_out()
         self.scrubber.moved.connect(self._on_scrubbed)
@@ -95,9 +105,29 @@ class InspectorPanel(QWidget):
         self.refresh()
 
     def refresh(self) -> None:
-        """Draw, if something changed and somebody can see it."""
+        """Draw at once, if something changed and somebody can see it."""
         if self._drawn != self.model.version and self.isVisible() and not self.window().isMinimized():
             self._redraw()
+
+    @Slot()
+    def refresh_soon(self) -> None:
+        """The same, one part after the other with turns of the event loop between; parts out of sight are left out."""
+        seen = self._drawn != self.model.version and self.isVisible() and not self.window().isMinimized()
+        if not seen or self._due:
+            return
+        self._drawn = self.model.version
+        self.redraws += 1
+        self._due.append(self._draw_figures)
+        if self.tabs.currentWidget() is self.table:
+            self._due.append(self._draw_table)
+        else:
+            window = self._shown_window()
+            for card in self.cards:
+                if card.visibleRegion().isEmpty():
+                    self._stale.add(card)
+                else:
+                    self._due.append(lambda card=card: self._draw_card(card, window))  # type: ignore[misc]
+        self._apart.start()
 
     def choose(self, record: Round | None) -> None:
         """Show a round that was chosen elsewhere; nothing if it is not among these."""
@@ -143,21 +173,53 @@ class InspectorPanel(QWidget):
     def _redraw(self) -> None:
         self._drawn = self.model.version
         self.redraws += 1
+        self._draw_figures()
+        if self.tabs.currentWidget() is self.table:
+            self._draw_table()
+            return
+        window = self._shown_window()
+        for card in self.cards:
+            self._draw_card(card, window)
+
+    @Slot()
+    def _draw_next(self) -> None:
+        if self._due:
+            self._due.popleft()()
+        if not self._due:
+            self._apart.stop()
+
+    @Slot()
+    def _draw_stale(self) -> None:
+        """Plots that came into sight by scrolling."""
+        window = self._shown_window() if self._stale else None
+        for card in [card for card in self._stale if not card.visibleRegion().isEmpty()]:
+            assert window is not None
+            self._draw_card(card, window)
+
+    def _draw_figures(self) -> None:
         self._show_headline(self.model.headline())
         self.scrubber.refresh()
-        if self.tabs.currentWidget() is self.table:
-            self.table.rows.refresh()
-            self.table.show_number(self.scrubber.number)
-            return
-        self._draw_rounds()
-        for card in (self.positions, self.calibration, self.cost):
+
+    def _draw_table(self) -> None:
+        self.table.rows.refresh()
+        self.table.show_number(self.scrubber.number)
+
+    def _draw_card(self, card: PlotCard, window: RoundWindow) -> None:
+        self._stale.discard(card)
+        if isinstance(card, RoundPlot):
+            card.show_rounds(window)
+        elif isinstance(card, AcceptancePlot | CalibrationPlot | CostPlot):
             card.show_model(self.model)
 
     def _draw_rounds(self) -> None:
-        number = self.scrubber.number
-        window = self.model.window(last=None if number is None else number + _ABOUT)
+        window = self._shown_window()
         for plot in self._over_rounds:
             plot.show_rounds(window)
+
+    def _shown_window(self) -> RoundWindow:
+        """The newest rounds, or those about the chosen one."""
+        number = self.scrubber.number
+        return self.model.window(last=None if number is None else number + _ABOUT)
 
     def _show_headline(self, figures: Headline) -> None:
         self.rounds.show_value(f"{figures.rounds:,}".replace(",", "\u202f") if figures.rounds else _NOTHING)
@@ -204,6 +266,7 @@ class InspectorPanel(QWidget):
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(body)
+        scroll.verticalScrollBar().valueChanged.connect(self._draw_stale)
         return scroll
 
 

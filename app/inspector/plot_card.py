@@ -32,6 +32,8 @@ Table = tuple[Sequence[str], Sequence[Sequence[object]]]
 PLOT_HEIGHT = 148
 _HYSTERESIS = 0.55
 _ROUND_STEP = 10
+_FULL_STEP = 40
+"""Rounds by which the axis moves while few, and once the plot is full: many rounds come between two drawings then."""
 
 
 class _StillPlot(pg.PlotWidget):  # type: ignore[misc]
@@ -130,7 +132,8 @@ class PlotCard(QWidget):
 
     def fit_rounds(self, last: float) -> None:
         """Let the axis end after round `last`. It moves in steps: drawing an axis anew costs more than bars."""
-        end = max(20.0, math.ceil(last / _ROUND_STEP) * _ROUND_STEP)
+        step = _ROUND_STEP if last < SHOWN_ROUNDS else _FULL_STEP
+        end = max(20.0, math.ceil(last / step) * step)
         if end != self._end:
             self._end = end
             self.plot.setXRange(max(0.0, end - SHOWN_ROUNDS) + 0.5, end + 0.5, padding=0)

@@ -38,6 +38,10 @@ class RoundPlot(PlotCard):
         self._mark.setVisible(False)
         self.plot.addItem(self._mark, ignoreBounds=True)
 
+    def show_rounds(self, window: RoundWindow) -> None:  # noqa: ARG002 - for subclasses
+        """Draw a stretch of rounds."""
+        raise LookupError(f"{type(self).__name__} draws no rounds")
+
     def mark_round(self, number: int | None) -> None:
         """Show which round is chosen."""
         self._mark.setVisible(number is not None)

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QByteArray, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QContextMenuEvent, QImage, QPainter, QWheelEvent
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from app.inspector.panel import InspectorPanel
@@ -213,3 +213,22 @@ def test_the_axis_moves_in_steps(panel: InspectorPanel) -> None:
         panel.refresh()
         ranges.add(tuple(panel.time.plot.viewRange()[0]))
     assert len(ranges) <= 60 // 10
+
+
+def test_a_refresh_while_streaming_draws_one_part_a_turn_and_leaves_out_what_is_out_of_sight(
+    panel: InspectorPanel, qtbot: QtBot
+) -> None:
+    panel.resize(420, 500)
+    panel.show()
+    qtbot.waitExposed(panel)
+    panel.add_records(script.long_reply(300))
+    panel.refresh_soon()
+    assert panel.time.table()[1] == (), "nothing is drawn at once"
+    qtbot.waitUntil(lambda: not panel._apart.isActive())
+    assert panel.time.table()[1]
+    assert panel.rounds.value.text() == str(panel.model.rounds)
+    assert panel.calibration.table()[1] == [], "it is far below"
+    scroll = panel.tabs.widget(0)
+    assert isinstance(scroll, QScrollArea)
+    scroll.verticalScrollBar().setValue(scroll.verticalScrollBar().maximum())
+    qtbot.waitUntil(lambda: bool(panel.calibration.table()[1]))
