@@ -27,10 +27,14 @@ from app.chat.transcript_model import TranscriptModel
 from app.chat.transcript_view import TranscriptView
 from app.chat.welcome import Welcome
 from app.docks import Docks
+from app.history.attach_desk import AttachmentDesk
+from app.history.attaching import Attaching, attachable
+from app.history.attachment_bar import AttachmentBar
 from app.history.chats import Chats
 from app.history.desk import HistoryDesk
 from app.history.opening import open_store
 from app.history.store import MessageRow
+from app.history.system_dialog import SystemDialog
 from app.icons import ink_icons
 from app.inspector.panel import InspectorPanel
 from app.library.choice import classify, is_there
@@ -108,7 +112,10 @@ class MainWindow(QMainWindow):
         self.refused = QCheckBox("Show refused drafts")
         self.refused.setToolTip("Show, struck through, what the drafter proposed and the model refused (Ctrl+H)")
         self.welcome = Welcome()
-        self.composer = Composer()
+        self.attaching = Attaching(self)
+        self.composer = Composer(AttachmentBar(self.attaching))
+        self.files = AttachmentDesk(self, self.attaching, self.composer, self.controller, self.message_bar)
+        self.attaching.changed.connect(lambda: ink_icons(self.composer, self._stylist.theme))
         self.panel = SamplingPanel(self.memory.settings.reply)
         self.inspector = InspectorPanel(theme)
         self.runs = RunDesk(self.engine, self.view, self.inspector, self._data / "runs", theme)
@@ -130,6 +137,8 @@ class MainWindow(QMainWindow):
             **self.desk.slots(),
             "write": lambda: self.composer.edit.setFocus(Qt.FocusReason.ShortcutFocusReason),
             "reading_view": self.switch_view,
+            "attach": self.files.choose,
+            "system_prompt": lambda: SystemDialog(self.chats, self).open(),
             "show_refused": self.refused.toggle,
             "show_inspector": lambda: self.docks.toggle("show_inspector"),
             "show_memory": lambda: self.docks.toggle("show_memory"),
@@ -203,7 +212,7 @@ class MainWindow(QMainWindow):
         chat.load_progressed.connect(self.model_bar.show_progress)
         chat.loaded.connect(self._on_loaded)
         chat.load_failed.connect(self.message_bar.show_message)
-        chat.prompt_returned.connect(self.composer.give_back)
+        chat.prompt_returned.connect(lambda text, _files: self.composer.give_back(text))
         self.model_bar.load_requested.connect(self.load)
         self.model_bar.demo_requested.connect(self.open_demo)
         self.model_bar.cancel_requested.connect(self.stop)
@@ -255,7 +264,12 @@ class MainWindow(QMainWindow):
     @Slot(str)
     def send(self, text: str) -> None:
         """Say something to the model, or give it back to the composer with the reason why that cannot be done now."""
-        if not self.controller.send(text):
+        if not self.files.check_sight():
+            self.composer.give_back(text)
+            return
+        files = self.attaching.take()
+        if not self.controller.send(text, files):
+            self.attaching.set_files(files)
             self.composer.give_back(text)
             self.message_bar.show_message(self.controller.why_not_send() or "The message is empty.", "info")
 
@@ -436,6 +450,10 @@ class MainWindow(QMainWindow):
         """Show a run, load a checkpoint with a sidecar; a sidecar alone goes to the model in use."""
         if len(paths) == 1 and is_run(paths[0]):
             self.runs.open_path(paths[0])
+            return
+        if all(attachable(path) for path in paths):
+            self.files.add(paths)
+            self.composer.edit.setFocus()
             return
         choice, model = classify(paths), self.controller.model
         if choice.model is not None:

@@ -34,7 +34,7 @@ class MessageBar(QFrame):
         self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         copy = push("Copy", self._copy, kind="link", name="Copy the message")
         self._remedy: Callable[[], object] | None = None
-        self.remedy = push("", self._on_remedy, kind="link")
+        self.remedy = push("", self._on_remedy, kind="link", name="What can be done about it")
         """What can be done about it, where something can."""
         dismiss = tool("close", "Dismiss the message (Esc)", self.dismiss)
         row = QHBoxLayout(self)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -109,6 +110,16 @@ class LoadJob(Job):
     path: Path
     sidecar: Path | None = None
     options: LoadOptions = field(default_factory=LoadOptions)
+    mmproj: Path | None = None
+    """A vision tower in a file of its own."""
+
+
+@dataclass(eq=False)
+class CountJob(Job):
+    """How many tokens more the one conversation takes than the other."""
+
+    messages: tuple[Message, ...]
+    less: tuple[Message, ...]
 
 
 @dataclass(eq=False)
@@ -152,6 +163,7 @@ class Worker(QObject):
 
     load_ended = Signal(object, object)  # LoadJob, LoadOutcome
     reply_ended = Signal(object)  # ReplyJob
+    counted = Signal(object, int)  # CountJob, tokens
     task_ended = Signal(object)  # TaskJob
     closed = Signal()
     fault = Signal(str)  # the traceback of an error that nobody foresaw
@@ -199,6 +211,7 @@ class Worker(QObject):
                 progress=job.mailbox.put,
                 stalled=self._on_stall,
                 cancel=job.cancel,
+                **({"mmproj": job.mmproj} if job.mmproj is not None else {}),
             )
         except Cancelled:
             return LoadOutcome()
@@ -257,6 +270,17 @@ class Worker(QObject):
             job.problem = f"This failed unexpectedly: {error or type(error).__name__}."
         self.task_ended.emit(job)
 
+    @Slot(object)
+    def count(self, job: CountJob) -> None:
+        """Tell how many tokens messages take; -1 if that cannot be told."""
+        tokens = -1
+        with suppress(EngineError):
+            if self._model is not None:
+                session, options = self._model.new_session(), GenerateOptions()
+                more, less = (len(session.prompt_tokens(said, options)) for said in (job.messages, job.less))
+                tokens = more - less
+        self.counted.emit(job, tokens)
+
     @Slot()
     def forget_session(self) -> None:
         """The next reply starts a conversation with empty caches."""
@@ -288,12 +312,14 @@ class EngineHandle(QObject):
 
     load_ended = Signal(object, object)
     reply_ended = Signal(object)
+    counted = Signal(object, int)  # CountJob, tokens; -1 if that cannot be told
     task_ended = Signal(object)
     closed = Signal()
     fault = Signal(str)
 
     _load = Signal(object)
     _reply = Signal(object)
+    _count = Signal(object)
     _task = Signal(object)
     _forget = Signal()
     _close = Signal()
@@ -310,6 +336,8 @@ class EngineHandle(QObject):
         self._worker.moveToThread(self._thread)
         self._load.connect(self._worker.load)
         self._reply.connect(self._worker.reply)
+        self._count.connect(self._worker.count)
+        self._worker.counted.connect(self.counted)
         self._task.connect(self._worker.run_task)
         self._forget.connect(self._worker.forget_session)
         self._close.connect(self._worker.close)
@@ -331,10 +359,22 @@ class EngineHandle(QObject):
         """Whether the engine's thread lives."""
         return self._thread.isRunning()
 
-    def load(self, path: Path, sidecar: Path | None = None, options: LoadOptions | None = None) -> LoadJob:
-        job = LoadJob(path, sidecar, options or self.options_for(path))
+    def load(
+        self,
+        path: Path,
+        sidecar: Path | None = None,
+        options: LoadOptions | None = None,
+        mmproj: Path | None = None,
+    ) -> LoadJob:
+        job = LoadJob(path, sidecar, options or self.options_for(path), mmproj)
         self._jobs.add(job)
         self._load.emit(job)
+        return job
+
+    def count(self, messages: Sequence[Message], less: Sequence[Message]) -> CountJob:
+        """Ask how many tokens more `messages` take than `less`; `counted` tells."""
+        job = CountJob(tuple(messages), tuple(less))
+        self._count.emit(job)
         return job
 
     def reply(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from pathlib import Path
+
+from PySide6.QtCore import QBuffer, QByteArray, QMimeData, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -19,6 +21,8 @@ class PromptEdit(QPlainTextEdit):
 
     submitted = Signal()
     focus_changed = Signal(bool)
+    files_pasted = Signal(object)  # list[Path]
+    picture_pasted = Signal(bytes)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -37,6 +41,21 @@ class PromptEdit(QPlainTextEdit):
         policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.setVerticalScrollBarPolicy(policy)
         self.setFixedHeight(min(lines, MOST_LINES) * self.fontMetrics().lineSpacing() + 2)
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        return source.hasImage() or source.hasUrls() or super().canInsertFromMimeData(source)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        """Pasted files and pictures go with the message; text goes into it."""
+        paths = [Path(url.toLocalFile()) for url in source.urls() if url.isLocalFile()]
+        if paths:
+            self.files_pasted.emit(paths)
+        elif source.hasImage() and not source.hasText():
+            data = QByteArray()
+            source.imageData().save(QBuffer(data), "PNG")
+            self.picture_pasted.emit(bytes(data.data()))
+        else:
+            super().insertFromMimeData(source)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -74,10 +93,13 @@ class Composer(QFrame):
     stop_requested = Signal()
     take_back_requested = Signal()
     text_changed = Signal()
+    attach_requested = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, above: QWidget | None = None, parent: QWidget | None = None) -> None:
+        """`above`: what stands over the text, as the files that go with it."""
         super().__init__(parent)
         self.setObjectName("composer")
+        self._files = 0
         self._why_not = ""
         self._running = False
         self._editing = 0
@@ -96,6 +118,7 @@ class Composer(QFrame):
         self.button.setFixedSize(QSize(4 * GRID, 4 * GRID))
         foot = QHBoxLayout()
         foot.setSpacing(GRID)
+        foot.addWidget(tool("attach", "Attach files (Ctrl+Shift+A)", self.attach_requested.emit, role="muted"))
         foot.addWidget(self.hint)
         foot.addWidget(self._take_back)
         self._end_edit = push("Leave it as it was", self.end_edit, kind="link", name="Stop editing the message")
@@ -106,6 +129,8 @@ class Composer(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(2 * GRID, 12, GRID, GRID)
         column.setSpacing(GRID // 2)
+        if above is not None:
+            column.addWidget(above)
         column.addWidget(self.edit)
         column.addLayout(foot)
         self.setFocusProxy(self.edit)
@@ -165,10 +190,15 @@ class Composer(QFrame):
         self._stopping = stopping
         self._show_button()
 
+    def show_files(self, count: int) -> None:
+        """How many files go with the message: with files, it needs no words."""
+        self._files = count
+        self._show_button()
+
     @Slot()
     def submit(self) -> None:
         """Send what is written, if there is something and it can be sent."""
-        if self.text.strip() and not self._why_not:
+        if (self.text.strip() or self._files) and not self._why_not:
             text, message = self.text.strip(), self._editing
             if message:
                 self.end_edit()
@@ -190,7 +220,7 @@ class Composer(QFrame):
         self.text_changed.emit()
 
     def _show_button(self) -> None:
-        can_send = bool(self.text.strip()) and not self._why_not
+        can_send = bool(self.text.strip() or self._files) and not self._why_not
         self.button.setEnabled(not self._stopping if self._running else can_send)
 
     @Slot(bool)

@@ -51,7 +51,7 @@ class ChatController(QObject):
     ) -> None:
         super().__init__(parent)
         self.chats = chats
-        self._engine = engine
+        self.engine = engine
         self._options = options
         self._load: LoadJob | None = None
         self._reply: ReplyJob | None = None
@@ -128,13 +128,14 @@ class ChatController(QObject):
         cut = last is None or last.stats.stop_reason in _CUT_SHORT or isinstance(last, Failed)
         return "" if cut else "The reply is complete."
 
-    def load(self, path: Path, sidecar: Path | None) -> None:
-        """Open a model; a load under way is given up for it, a running reply is stopped."""
+    def load(self, path: Path, sidecar: Path | None, mmproj: Path | None = None) -> None:
+        """Open a model, with a vision tower from a file of its own if `mmproj` names one; a load under way is given up
+        for it, a running reply is stopped."""
         if self._load is not None:
             self._load.cancel.cancel()
         if self._reply is not None:
             self._reply.cancel.cancel()
-        self._load = self._engine.load(path, sidecar)
+        self._load = self.engine.load(path, sidecar, mmproj=mmproj)
         if self._reply is None:
             self._pump.follow(self._load.mailbox)
         self.changed.emit()
@@ -227,7 +228,7 @@ class ChatController(QObject):
     def _run(self, row: MessageRow, messages: Sequence[Message], so_far: Sequence[int] = ()) -> None:
         self._last = None
         self._speaking = row.id
-        self._reply = self._engine.reply(messages, self._options(), self.chats.recorder(row.id), so_far)
+        self._reply = self.engine.reply(messages, self._options(), self.chats.recorder(row.id), so_far)
         self._pump.follow(self._reply.mailbox)
         self.changed.emit()
 
@@ -254,7 +255,7 @@ class ChatController(QObject):
             self._pump.stop(flush=False)
             if self._load is not None:
                 self._pump.follow(self._load.mailbox)
-        self._engine.forget_session()
+        self.engine.forget_session()
         self._on_branched()
 
     @Slot()

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -127,6 +128,8 @@ class Sidebar(QWidget):
         self.field.setPlaceholderText("Search conversations")
         self.field.setAccessibleName("Search conversations")
         self.field.setClearButtonEnabled(True)
+        for button in self.field.findChildren(QToolButton):
+            button.setAccessibleName("Clear the search")
         self.field.textChanged.connect(self.model.search)
         self.field.installEventFilter(self)
         self.list = self._make_list(theme)

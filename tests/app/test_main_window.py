@@ -241,12 +241,12 @@ def test_f6_goes_round_the_panes(qtbot: QtBot, loaded: MainWindow) -> None:
     loaded.activateWindow()
     loaded.composer.edit.setFocus()
     seen = []
-    for _ in range(4):
+    for _ in range(5):
         qtbot.keyClick(loaded, Qt.Key.Key_F6)
         focus = loaded.focusWidget()
-        panes = (loaded.model_bar, loaded.view, loaded.composer, loaded.panel)
+        panes = (loaded.model_bar, loaded.view, loaded.composer, loaded.panel, loaded.desk.sidebar)
         seen.append(next((i for i, pane in enumerate(panes) if pane is focus or pane.isAncestorOf(focus)), None))
-    assert seen == [3, 0, 1, 2]
+    assert seen == [3, 4, 0, 1, 2]
 
 
 def test_the_panels_open_close_and_come_to_the_front(qtbot: QtBot, window: MainWindow) -> None:

@@ -1,0 +1,115 @@
+"""Files for the message that is being written: dropped, pasted or chosen; counted by the model, or refused by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from app.chat.composer import Composer
+from app.chat.controller import ChatController
+from app.history.attaching import PICTURE_SUFFIXES, Attaching
+from app.history.chats import user_message
+from app.history.store import Attachment
+from app.message_bar import MessageBar
+from app.worker import CountJob
+
+if TYPE_CHECKING:
+    from engine import Message
+
+
+class AttachmentDesk(QObject):
+    """Connects the files of the message with the composer, the model and the message area."""
+
+    def __init__(
+        self, window: QWidget, attaching: Attaching, composer: Composer, chat: ChatController, bar: MessageBar
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self.attaching = attaching
+        self._composer = composer
+        self._chat = chat
+        self._bar = bar
+        self._counting: dict[CountJob, Attachment] = {}
+        attaching.changed.connect(self._on_changed)
+        composer.attach_requested.connect(self.choose)
+        composer.edit.files_pasted.connect(self.add)
+        composer.edit.picture_pasted.connect(self._add_pasted)
+        chat.engine.counted.connect(self._on_counted)
+        chat.prompt_returned.connect(lambda _text, files: attaching.set_files(files))
+        chat.loaded.connect(self._on_loaded)
+
+    @Slot()
+    def choose(self) -> None:
+        """Ask for files."""
+        pictures = " ".join(f"*{suffix}" for suffix in sorted(PICTURE_SUFFIXES))
+        chosen, _ = QFileDialog.getOpenFileNames(
+            self._window, "Attach files", "", f"Pictures and text (*);;Pictures ({pictures})"
+        )
+        if chosen:
+            self.add([Path(path) for path in chosen])
+
+    @Slot(object)
+    def add(self, paths: list[Path]) -> None:
+        """Attach these files, and say which cannot be."""
+        problem = self.attaching.add_paths(paths)
+        if problem:
+            self._bar.show_message(problem, "warning")
+        else:
+            self.check_sight()
+
+    @Slot(bytes)
+    def _add_pasted(self, data: bytes) -> None:
+        self.attaching.add_picture(data)
+        self.check_sight()
+
+    def check_sight(self) -> bool:
+        """Whether the model can see the pictures, if there are any; else say so and offer a remedy."""
+        model = self._chat.model
+        if not self.attaching.pictures or model is None or model.vision:
+            return True
+        why = f": {model.vision_note}" if model.vision_note else ""
+        sentence = f"{model.name} cannot see pictures{why.rstrip('.')}. Choose its vision tower, or remove them."
+        self._bar.show_message(sentence, "warning", ("Choose its mmproj file…", self.choose_tower))
+        return False
+
+    @Slot()
+    def choose_tower(self) -> None:
+        """Load the model again with a vision tower of the person's choice."""
+        model = self._chat.model
+        if model is None:
+            return
+        folder = str(Path(model.path).parent)
+        chosen, _ = QFileDialog.getOpenFileName(
+            self._window, "Choose the vision tower (mmproj)", folder, "GGUF files (*.gguf)"
+        )
+        if chosen:
+            sidecar = Path(model.sidecar) if model.sidecar else None
+            self._chat.load(Path(model.path), sidecar, Path(chosen))
+
+    @Slot()
+    def _on_changed(self) -> None:
+        self._composer.show_files(len(self.attaching.files))
+        model = self._chat.model
+        if model is None:
+            return
+        asked = {*self.attaching.tokens, *self._counting.values()}
+        for file in self.attaching.files:
+            if file not in asked and (file.kind == "text" or model.vision):
+                bare: Message = user_message(".", ())
+                job = self._chat.engine.count((user_message(".", (file,)),), (bare,))
+                self._counting[job] = file
+
+    @Slot(object, int)
+    def _on_counted(self, job: CountJob, tokens: int) -> None:
+        file = self._counting.pop(job, None)
+        if file is not None and tokens >= 0:
+            self.attaching.set_tokens(file, tokens)
+
+    @Slot(object)
+    def _on_loaded(self, _info: object) -> None:
+        self.attaching.tokens.clear()
+        self._on_changed()
+        self.check_sight()

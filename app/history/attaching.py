@@ -1,0 +1,118 @@
+"""What goes with the message that is being written: files are read, judged, kept until it is sent. Knows no widget."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from app.history.store import Attachment
+
+PICTURE_SUFFIXES = {".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff"}
+MOST_TEXT = 4 << 20
+MOST_PICTURE = 64 << 20
+_MODEL_SUFFIXES = {".gguf", ".safetensors"}
+
+
+class Attaching(QObject):
+    """The files of the message that is being written."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._files: list[Attachment] = []
+        self.tokens: dict[Attachment, int] = {}
+        """How many tokens each takes, as far as the model has told."""
+
+    @property
+    def files(self) -> tuple[Attachment, ...]:
+        return tuple(self._files)
+
+    @property
+    def pictures(self) -> bool:
+        """Whether there is a picture among them."""
+        return any(file.kind == "picture" for file in self._files)
+
+    def add_paths(self, paths: Sequence[Path]) -> str:
+        """Attach files; returns why the first of those that could not be was not."""
+        problem = ""
+        for path in paths:
+            read = read_attachment(path)
+            if isinstance(read, str):
+                problem = problem or read
+            else:
+                self._put(read)
+        self.changed.emit()
+        return problem
+
+    def add_picture(self, data: bytes, name: str = "pasted.png") -> None:
+        """Attach a picture that was pasted."""
+        self._put(Attachment("picture", name, data))
+        self.changed.emit()
+
+    def remove(self, file: Attachment) -> None:
+        self._files.remove(file)
+        self.changed.emit()
+
+    def set_files(self, files: Sequence[Attachment]) -> None:
+        """Have these files and no others."""
+        self._files = list(files)
+        self.changed.emit()
+
+    def take(self) -> tuple[Attachment, ...]:
+        """Hand the files over to the message that is sent."""
+        files = self.files
+        self.set_files(())
+        return files
+
+    def set_tokens(self, file: Attachment, tokens: int) -> None:
+        """The model told how many tokens a file takes."""
+        self.tokens[file] = tokens
+        self.changed.emit()
+
+    def _put(self, file: Attachment) -> None:
+        if file not in self._files:
+            self._files.append(file)
+
+
+def attachable(path: Path) -> bool:
+    """Whether a file that is dropped on the window is meant to go with a message, as far as its name tells."""
+    return path.is_file() and path.suffix.lower() not in _MODEL_SUFFIXES
+
+
+def read_attachment(path: Path) -> Attachment | str:
+    """A file as it goes with a message, or the sentence that says why it cannot."""
+    picture = path.suffix.lower() in PICTURE_SUFFIXES
+    try:
+        if path.stat().st_size > (MOST_PICTURE if picture else MOST_TEXT):
+            return f"{path.name} is too large to go with a message; attach a part of it."
+        data = path.read_bytes()
+    except OSError as error:
+        return f"{path} cannot be read: {error.strerror or error}."
+    if picture:
+        problem = picture_problem(data)
+        return (
+            f"{path.name} is no picture that can be read: {problem}."
+            if problem
+            else Attachment("picture", path.name, data)
+        )
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return f"{path.name} is neither a picture nor text in UTF-8; attach another file."
+    return Attachment("text", path.name, data)
+
+
+def picture_problem(data: bytes) -> str:
+    """Why a picture cannot be read; empty if it can. Only its header is looked at."""
+    from PIL import Image  # when a picture is attached
+
+    try:
+        with Image.open(io.BytesIO(data)) as picture:
+            picture.verify()
+    except Exception as error:  # what a broken picture raises differs by format
+        return str(error) or type(error).__name__
+    return ""
