@@ -101,7 +101,8 @@ def make_actions(window: QMainWindow, slots: Mapping[str, Callable[[], object]])
         if spec.icon:
             put_icon(action, spec.icon)
             action.setIconVisibleInMenu(not spec.checkable)  # its place in the menu is the check mark's
-        action.triggered.connect(slots[spec.name])
+        # Without the action's check mark, which `triggered` would pass as the slot's first argument.
+        action.triggered.connect(lambda _checked=False, slot=slots[spec.name]: slot())
         menus[spec.menu].addAction(action)
         actions[spec.name] = action
     return actions

@@ -1,0 +1,28 @@
+"""The menus: what an action asks of the window is exactly what its name says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QMainWindow
+from pytestqt.qtbot import QtBot
+
+from app.actions import ACTIONS, SEPARATOR, make_actions
+
+
+def test_no_slot_gets_the_check_mark_as_an_argument(qtbot: QtBot) -> None:
+    """A slot with an optional argument would take it for one: False is also the index 0."""
+    window = QMainWindow()
+    qtbot.addWidget(window)
+    called: list[tuple[str, object]] = []
+    names = [spec.name for spec in ACTIONS if spec.name != SEPARATOR]
+
+    def slot_of(name: str) -> Callable[[], object]:
+        def slot(entry: object = None) -> None:
+            called.append((name, entry))
+
+        return slot
+
+    for action in make_actions(window, {name: slot_of(name) for name in names}).values():
+        action.trigger()
+    assert called == [(name, None) for name in names]
