@@ -72,6 +72,14 @@ class LoadChoices:
 
 
 @dataclass(frozen=True, slots=True)
+class Preset:
+    """Choices under a name."""
+
+    name: str
+    choices: ReplyChoices
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that is remembered. `geometry` and `layout` are Qt's own bytes in base64."""
 
@@ -83,6 +91,7 @@ class Settings:
     load: LoadChoices = field(default_factory=LoadChoices)
     font_size: float = 0.0
     """Points of ordinary text; 0 is the system's size."""
+    presets: tuple[Preset, ...] = ()
     show_refused: bool = True
     reading_view: bool = False
     unsent: str = ""
@@ -128,6 +137,7 @@ class SettingsFile:
             "layout": _text,
             "recent": _recent,
             "reply": _reply,
+            "presets": _presets,
             "load": _load,
             "font_size": _font_size,
             "show_refused": _flag,
@@ -144,8 +154,9 @@ class SettingsFile:
     def save(self, settings: Settings) -> None:
         """Write the file; OSError if the folder cannot be written to."""
         data = {**self._unknown, **asdict(settings)}
-        sampling = settings.reply.sampling
-        data["reply"]["sampling"] = sampling and {name: getattr(sampling, name) for name in SAMPLING_FIELDS}
+        for choices in (data["reply"], *(preset["choices"] for preset in data["presets"])):
+            sampling = choices["sampling"]
+            choices["sampling"] = sampling and {name: sampling[name] for name in SAMPLING_FIELDS}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         new = self.path.with_suffix(".new")
         with new.open("w", encoding="utf-8") as file:
@@ -193,6 +204,13 @@ def _budgets(value: Any) -> dict[str, int | None] | None:
     whole = {path: size for path, size in value.items() if isinstance(size, int) and not isinstance(size, bool)}
     sizes: dict[str, int | None] = {path: size for path, size in whole.items() if size > 0}
     return sizes | {path: None for path, size in value.items() if size is None}
+
+
+def _presets(value: Any) -> tuple[Preset, ...] | None:
+    if not isinstance(value, list):
+        return None
+    entries = ((_text(e.get("name")), _reply(e.get("choices"))) for e in value if isinstance(e, dict))
+    return tuple(Preset(name, choices) for name, choices in entries if name and choices is not None)
 
 
 def _reply(value: Any) -> ReplyChoices | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.settings import ReplyChoices
+from app.chat.preset_bar import PresetBar
+from app.settings import Preset, ReplyChoices
 from app.theme import GRID
 from app.widgets import label, named, push
 from engine import DraftOptions, SamplingOptions
@@ -111,9 +113,10 @@ class SamplingPanel(QScrollArea):
 
     changed = Signal(object)  # ReplyChoices
 
-    def __init__(self, choices: ReplyChoices, parent: QWidget | None = None) -> None:
+    def __init__(self, choices: ReplyChoices, presets: Sequence[Preset] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("settingsScroll")
+        self.presets = PresetBar(presets, choices)
         self.choices = choices
         self._recommended = SamplingOptions()
         self.setWidgetResizable(True)
@@ -123,6 +126,7 @@ class SamplingPanel(QScrollArea):
         column = QVBoxLayout(page)
         column.setContentsMargins(12, 12, 12, 12)
         column.setSpacing(12)
+        column.addWidget(self.presets)
         for group in (self._drafting_group(), self._sampling_group(), self._reply_group()):
             column.addWidget(group)
         column.addStretch(1)
@@ -170,6 +174,7 @@ class SamplingPanel(QScrollArea):
         for combo in (self.drafter, self.policy, self.thinking):
             combo.currentIndexChanged.connect(self._on_edit)
         self.new_seed.toggled.connect(self._on_edit)
+        self.presets.chosen.connect(self._reset)
 
     def show_model(self, info: ModelInfo) -> None:
         """Take over what a model recommends and what it cannot do."""
@@ -201,6 +206,7 @@ class SamplingPanel(QScrollArea):
         self.thinking.setCurrentIndex(self.thinking.findData(self.choices.thinking))
         self._silent = False
         del blocker
+        self.presets.show_choices(self.choices)
         self._enable()
 
     def _enable(self) -> None:
@@ -238,6 +244,7 @@ class SamplingPanel(QScrollArea):
 
     def _choose(self, choices: ReplyChoices) -> None:
         self.choices = choices
+        self.presets.show_choices(choices)
         self._enable()
         self.changed.emit(choices)
 

@@ -1,0 +1,90 @@
+"""Named presets of the settings of a reply: chosen from a list, saved under a name, deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSignalBlocker, Signal, Slot
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QInputDialog, QWidget
+
+from app.settings import Preset, ReplyChoices
+from app.theme import GRID
+from app.widgets import push, tool
+from engine import DraftOptions
+
+OWN = "Own settings"
+USUAL = (
+    Preset("Recommended", ReplyChoices()),
+    Preset("Without drafts, for comparison", ReplyChoices(draft=DraftOptions("none"))),
+)
+"""Presets that everybody has."""
+
+
+class PresetBar(QWidget):
+    """A list that says which preset the present settings are, and lets another be taken."""
+
+    chosen = Signal(object)  # ReplyChoices
+    saved = Signal(object)  # tuple[Preset, ...]: the person's own
+
+    def __init__(self, presets: Sequence[Preset], choices: ReplyChoices, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._own = tuple(presets)
+        self._choices = choices
+        self.list = QComboBox()
+        self.list.setAccessibleName("Preset")
+        self.list.setToolTip("Sampling, drafting and length, kept together under a name")
+        self.list.activated.connect(self._on_activated)
+        self._delete = tool("delete", "Delete this preset", self.delete, role="muted")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(GRID)
+        row.addWidget(self.list, 1)
+        row.addWidget(push("Save as…", self.ask_name, name="Save these settings as a preset"))
+        row.addWidget(self._delete)
+        self._show()
+
+    def show_choices(self, choices: ReplyChoices) -> None:
+        """Say which preset these settings are."""
+        self._choices = choices
+        self._show()
+
+    @Slot()
+    def ask_name(self) -> None:
+        """Ask under which name the present settings are to be kept."""
+        name, agreed = QInputDialog.getText(self, "Save as a preset", "Name of the preset:")
+        if agreed:
+            self.save(name)
+
+    def save(self, name: str) -> None:
+        """Keep the present settings under a name; one of the same name is replaced."""
+        name = name.strip()
+        if name and name not in (OWN, *(preset.name for preset in USUAL)):
+            self._keep((*(p for p in self._own if p.name != name), Preset(name, self._choices)))
+
+    @Slot()
+    def delete(self) -> None:
+        """Forget the preset that is shown, if it is the person's own; the settings stay."""
+        self._keep(tuple(preset for preset in self._own if preset.name != self.list.currentText()))
+
+    def _keep(self, own: tuple[Preset, ...]) -> None:
+        self._own = own
+        self._show()
+        self.saved.emit(own)
+
+    def _show(self) -> None:
+        presets = (*USUAL, *self._own)
+        blocker = QSignalBlocker(self.list)
+        self.list.clear()
+        for preset in presets:
+            self.list.addItem(preset.name, preset.choices)
+        at = next((i for i in reversed(range(len(presets))) if presets[i].choices == self._choices), -1)
+        if at < 0:
+            self.list.addItem(OWN, self._choices)
+            at = self.list.count() - 1
+        self.list.setCurrentIndex(at)
+        del blocker
+        self._delete.setEnabled(any(preset.name == self.list.currentText() for preset in self._own))
+
+    @Slot(int)
+    def _on_activated(self, at: int) -> None:
+        self.chosen.emit(self.list.itemData(at))
