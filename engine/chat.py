@@ -99,6 +99,11 @@ class ChatSession:
         with self._conversation.replay() as target:
             return check_reply(target, self._conversation.logits, rows, sampler, cancel, progress)
 
+    def search_also(self, texts: Sequence[Sequence[int]]) -> None:
+        """Let n-gram lookup search these token sequences too (the person's other conversations, say). They are no part
+        of the context: only drafts come from them, and every draft is verified."""
+        self._conversation.search_also(texts)
+
     def prompt_tokens(self, messages: Sequence[Message], options: GenerateOptions) -> list[int]:
         """The token ids that `reply` would read.
 

@@ -64,6 +64,10 @@ class Conversation:
             self.drafter = self._ngram if "ngram" in names else None
         return note
 
+    def search_also(self, texts: Sequence[Sequence[int]]) -> None:
+        """See `NgramDrafter.search_also`."""
+        self._ngram.search_also(texts)
+
     def rewind(self, prompt: Prompt) -> int:
         """Keep as much of the caches as `prompt` begins with, or change to a branch that was left and knows more of it;
         at least the prompt's last token is left to read. Returns the number of tokens kept."""

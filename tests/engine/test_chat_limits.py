@@ -121,6 +121,17 @@ def test_tool_calls_of_the_answer_are_told(demo: engine.Model) -> None:
     assert engine.record_from_json(json.loads(json.dumps(engine.to_json(done)))) == done
 
 
+def test_lookup_may_search_other_conversations(demo: engine.Model) -> None:
+    question, options = user("Tell me a story about a fox and a lamp."), GenerateOptions(draft=DraftOptions("ngram", 6))
+    _, alone = ask(demo, question, options)
+    session = demo.new_session()
+    session.search_also([[*session.prompt_tokens(question, options), *alone.tokens]])
+    _, helped = ask(session, question, options)
+    assert helped.tokens == alone.tokens
+    assert helped.stats.prompt_tokens == alone.stats.prompt_tokens
+    assert helped.stats.rounds < 0.5 * alone.stats.rounds
+
+
 def _force(session: engine.ChatSession, tokens: list[int]) -> None:
     """Let the model say `tokens`: its logits are replaced by ones that know no other."""
     target, begin = session._conversation.target, []

@@ -7,6 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.decoding.drafters.ngram import NgramDrafter
+from engine.options import DraftOptions, GenerateOptions
+from tests.engine.decoding.running import plain, reply
+from tests.engine.decoding.scripted import Language
 
 
 def drafter(text: list[int], **keywords: object) -> NgramDrafter:
@@ -100,3 +103,47 @@ def test_any_text_gives_what_the_oracle_gives(text: list[int], limit: int, cut: 
     kept = [*text, 1, 2, 1][:cut]
     made.extend(text)
     assert list(made.propose(text[0], limit).tokens) == oracle([*kept, *text, text[0]], limit)
+
+
+def test_other_texts_are_searched_where_this_one_has_nothing() -> None:
+    lookup = NgramDrafter()
+    lookup.extend([1, 2, 3])
+    assert lookup.look_up(4, 3) == ([], 0, 0)
+    lookup.search_also([[9, 3, 4, 5, 6, 7], [8, 8]])
+    assert lookup.look_up(4, 3) == ([5, 6, 7], 2, 3)
+    assert lookup.look_up(4, 9) == ([5, 6, 7], 2, 3)  # never over the border to the next text
+    assert lookup.position == 3
+
+
+def test_the_text_itself_comes_first_and_later_texts_before_earlier_ones() -> None:
+    lookup = NgramDrafter()
+    lookup.search_also([[3, 4, 50], [3, 4, 60]])
+    lookup.extend([3])
+    assert lookup.look_up(4, 1)[0] == [60]
+    lookup.extend([4, 7, 3])
+    assert lookup.look_up(4, 1)[0] == [7]
+    lookup.search_also([])
+    lookup.truncate(1)
+    assert lookup.look_up(4, 1)[0] == []
+
+
+def test_nothing_follows_at_the_end_of_another_text() -> None:
+    lookup = NgramDrafter()
+    lookup.search_also([[1, 2], [5, 6]])
+    lookup.extend([1])
+    assert lookup.look_up(2, 4) == ([], 0, 0)
+
+
+def test_drafts_from_other_texts_stop_after_an_end_token_and_change_nothing() -> None:
+    lookup = NgramDrafter({5})
+    lookup.search_also([[3, 4, 5, 6]])
+    lookup.extend([3])
+    assert lookup.look_up(4, 4)[0] == [5]
+    language = Language(24, seed=3, order=2)
+    known = plain(language, [1, 2, 3], GenerateOptions(max_new_tokens=40)).tokens
+    helped = NgramDrafter()
+    helped.search_also([[1, 2, 3, *known]])
+    chosen = GenerateOptions(draft=DraftOptions("ngram", 6), max_new_tokens=40)
+    done = reply(language, [1, 2, 3], chosen, helped)
+    assert done.tokens == known
+    assert done.decoder.stats.tokens_per_round > 3
