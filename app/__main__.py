@@ -66,6 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         request = Request(
             settings_dir=folder,
             history_dir=history_folder(arguments),
+            log_dir=log_folder(arguments),
             model=model or None,
             sidecar=arguments.sidecar,
             run=arguments.run,
@@ -124,6 +125,15 @@ def history_folder(arguments: argparse.Namespace) -> Path | None:
     if arguments.settings_dir or arguments.quit_when_done:
         return None
     return Path(platformdirs.user_data_dir("draftscope", appauthor=False))
+
+
+def log_folder(arguments: argparse.Namespace) -> Path | None:
+    """Where the log is written; None for a run that leaves nothing behind."""
+    import platformdirs
+
+    if arguments.settings_dir or arguments.quit_when_done:
+        return None
+    return Path(platformdirs.user_log_dir("draftscope", appauthor=False))
 
 
 if __name__ == "__main__":

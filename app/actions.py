@@ -56,7 +56,7 @@ ACTIONS = (
     ActionSpec("&Runs", "next_round", "&Next round", "Alt+Right"),
     ActionSpec("&Runs", "all_rounds", "Show &all rounds", "Alt+End"),
     ActionSpec("&Runs", SEPARATOR),
-    ActionSpec("&Runs", "prove", "&Prove the last reply", "Ctrl+Shift+P"),
+    ActionSpec("&Runs", "prove", "&Prove the last reply", "Ctrl+Shift+V"),
     ActionSpec("&Runs", "measure_plain", "&Measure plain decoding", "Ctrl+Shift+M"),
     ActionSpec("&View", "fold_thinking", "&Fold or unfold thinking", "Ctrl+T"),
     ActionSpec("Me&ssage", "message_edit", "&Edit and ask again", "Ctrl+Shift+E", "edit"),
@@ -75,6 +75,8 @@ ACTIONS = (
     ActionSpec("&View", "show_inspector", "&Inspector", "Ctrl+I", "inspector", checkable=True),
     ActionSpec("&View", "show_memory", "&Memory", "Ctrl+M", "memory", checkable=True),
     ActionSpec("&View", "show_settings", "&Settings", "Ctrl+,", "settings", checkable=True),
+    ActionSpec("&View", "palette", "&Commands…", "Ctrl+Shift+P"),
+    ActionSpec("&View", "preferences", "&Preferences…", "Ctrl+Shift+,"),
     ActionSpec("&View", "next_pane", "&Next pane", "F6"),
     ActionSpec("&View", SEPARATOR),
     ActionSpec("&View", "theme_system", "Colours of the &system", "", checkable=True),
@@ -82,6 +84,8 @@ ACTIONS = (
     ActionSpec("&View", "theme_dark", "&Dark", "", checkable=True),
     ActionSpec("&View", "switch_theme", "S&witch light and dark", "Ctrl+Shift+T", "theme"),
     ActionSpec("&Help", "shortcuts", "&Keyboard shortcuts", "F1", "help"),
+    ActionSpec("&Help", "log", "&Log", "Ctrl+Shift+G"),
+    ActionSpec("&Help", "doctor", "&Check this computer"),
 )
 OTHER_KEYS = (("Enter", "Send the message"), ("Shift+Enter", "Break the line in a message"))
 

@@ -229,6 +229,9 @@ class MainWindow(QMainWindow):
         self.panel.presets.saved.connect(lambda presets: self.memory.change(presets=presets))
         self.model_bar.library_requested.connect(self.actions_by_name["library"].trigger)
         self.rooms.open_requested.connect(self.load)
+        self.rooms.theme_wanted.connect(self.set_theme_mode)
+        self.rooms.attend(self.engine)
+        self.rooms.actions = self.actions_by_name
         self.refused.toggled.connect(self._on_refused)
         self._stylist.changed.connect(self._on_theme)
         self.engine.closed.connect(self._finish_closing)

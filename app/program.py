@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import platform
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.crash import CrashReporter
 from app.drive import Drive, Errand
+from app.help import log
 from app.icons import program_icon
 from app.main_window import MainWindow
 from app.settings import SettingsFile
@@ -21,6 +24,7 @@ from app.signals import SignalWatch
 from app.style import Stylist
 from app.theme import ThemeMode
 from app.worker import EngineHandle, LoadModel
+from engine import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class Request:
     errand: Errand | None = None
     history_dir: Path | None = None
     """Folder of the conversations; None: beside the settings."""
+    log_dir: Path | None = None
+    """Folder of the log; None: it is kept in memory only."""
 
 
 def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> int:
@@ -48,6 +54,8 @@ def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> in
     QGuiApplication.setDesktopFileName("draftscope")
     app.setWindowIcon(program_icon())
     app.setQuitOnLastWindowClosed(False)  # the window says when its engine has ended
+    log.start(request.log_dir)
+    logging.getLogger("draftscope").info("Draftscope %s starts on %s", __version__, platform.platform())
     file = SettingsFile(request.settings_dir)
     stylist = Stylist(app, request.theme or file.load().theme)
     window = MainWindow(EngineHandle(load_model), file, stylist, demo, request.history_dir)
@@ -66,6 +74,7 @@ def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> in
         QTimer.singleShot(0, window, lambda: window.load(first, request.sidecar))
     app.exec()
     crash.release()
+    log.stop()
     signals.release()
     if window.engine.running:
         # A read that hangs in the system cannot be called off, and Qt must not tear down a running thread.

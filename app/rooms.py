@@ -2,33 +2,130 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QDialog, QMainWindow
 
+from app.help.commands import action_commands, recent_commands
+from app.help.doctor_dialog import DoctorDialog
+from app.help.log_dialog import LogDialog
+from app.help.palette import Palette
 from app.library.shelf import Shelf
 from app.memory import Memory
+from app.preferences.dialog import PreferencesDialog
+from app.settings import LoadChoices
 from app.style import Stylist
+from app.theme import Theme
+from app.worker import EngineHandle, LoadJob, LoadOutcome
+from engine import LoadOptions, diagnose
+
+LOG = logging.getLogger("draftscope")
 
 
 class Rooms(QObject):
     """Makes each room when it is first entered."""
 
     open_requested = Signal(object, object)  # Path, Path | None
+    theme_wanted = Signal(str)
 
     def __init__(self, window: QMainWindow, memory: Memory, stylist: Stylist, demo: Callable[[], Path]) -> None:
         super().__init__(window)
+        self._window = window
+        self._memory = memory
         self._stylist = stylist
         self.shelf = Shelf(window, memory, demo)
         self.shelf.open_requested.connect(self.open_requested)
-        stylist.changed.connect(self.shelf.apply_theme)
+        self.actions: Mapping[str, QAction] = {}
+        self.log: LogDialog | None = None
+        self.preferences: PreferencesDialog | None = None
+        self.palette: Palette | None = None
+        self.doctor: DoctorDialog | None = None
+        stylist.set_font_size(memory.settings.font_size)
+        stylist.changed.connect(self._on_theme)
 
     def slots(self) -> Mapping[str, Callable[[], object]]:
         """What the actions of these rooms do."""
-        return {"library": lambda: self.shelf.show(self._stylist.theme)}
+        return {
+            "library": lambda: self.shelf.show(self._stylist.theme),
+            "palette": self.show_palette,
+            "preferences": self.show_preferences,
+            "log": self.show_log,
+            "doctor": self.show_doctor,
+        }
+
+    def attend(self, engine: EngineHandle) -> None:
+        """Have every load of this engine follow the preferences, on top of what others want of it."""
+        wanted = engine.options_for
+
+        def options(path: Path) -> LoadOptions:
+            return self._memory.settings.load.applied(wanted(path))
+
+        engine.options_for = options
+        engine.load_ended.connect(self._note_load)
+        engine.fault.connect(LOG.error)
+
+    @Slot()
+    def show_palette(self) -> None:
+        """Offer everything that can be done now."""
+        commands = action_commands(self.actions)
+        commands += recent_commands(self._memory.settings.recent, self.open_requested.emit)
+        self.palette = Palette(commands, self._stylist.theme, self._window)
+        self.palette.open()
+        self.palette.field.setFocus()
+
+    @Slot()
+    def show_preferences(self) -> None:
+        if self.preferences is None:
+            self.preferences = PreferencesDialog(self._window)
+            self.preferences.theme_changed.connect(self.theme_wanted)
+            self.preferences.font_changed.connect(self._on_font)
+            self.preferences.load_changed.connect(self._on_load)
+        settings = self._memory.settings
+        self.preferences.show_values(self._stylist.mode, settings.font_size, settings.load)
+        _to_front(self.preferences)
+
+    @Slot()
+    def show_log(self) -> None:
+        if self.log is None:
+            self.log = LogDialog(self._window)
+        _to_front(self.log)
+
+    @Slot()
+    def show_doctor(self) -> None:
+        """Look at this computer afresh."""
+        self.doctor = DoctorDialog(diagnose(), self._window)
+        self.doctor.open()
 
     def close(self) -> None:
         """End what the rooms have running."""
         self.shelf.close()
+
+    @Slot(object, object)
+    def _note_load(self, job: LoadJob, outcome: LoadOutcome) -> None:
+        if outcome.info is not None:
+            LOG.info("%s is loaded, with %d threads", outcome.info.name, outcome.info.threads)
+        elif outcome.problem:
+            LOG.warning("%s could not be loaded: %s", job.path.name, outcome.problem)
+
+    @Slot(object)
+    def _on_theme(self, theme: Theme) -> None:
+        self.shelf.apply_theme(theme)
+
+    @Slot(float)
+    def _on_font(self, points: float) -> None:
+        self._memory.change(font_size=points)
+        self._stylist.set_font_size(points)
+
+    @Slot(object)
+    def _on_load(self, choices: LoadChoices) -> None:
+        self._memory.change(load=choices)
+
+
+def _to_front(dialog: QDialog) -> None:
+    dialog.show()
+    dialog.raise_()
+    dialog.activateWindow()

@@ -30,7 +30,7 @@ class Stylist(QObject):
         font = app.font()
         font.setPointSizeF(max(font.pointSizeF(), SMALLEST_BODY))
         app.setFont(font)
-        self._body = font.pointSizeF()
+        self._usual = self._body = font.pointSizeF()
         self.mode: ThemeMode = mode
         self.theme = LIGHT
         self.set_mode(mode)
@@ -41,6 +41,16 @@ class Stylist(QObject):
         self.mode = mode
         set_mode(self._app, mode)
         self._put_on(current_theme(self._app))
+
+    def set_font_size(self, points: float) -> None:
+        """Set the size of ordinary text; 0 is the system's. The other sizes are shares of it."""
+        body = points or self._usual
+        if body != self._body:
+            self._body = body
+            font = self._app.font()
+            font.setPointSizeF(body)
+            self._app.setFont(font)
+            self._put_on(self.theme)
 
     @Slot()
     def _follow(self) -> None:

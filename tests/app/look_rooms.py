@@ -88,6 +88,14 @@ def pictures(window: object, models: Path, settle: object) -> object:
     dialog.list.setCurrentIndex(dialog.model.index(len(dialog.model.rows) - 1))
     settle()  # type: ignore[operator]
     yield "library-damaged", dialog
+    actions["palette"].trigger()
+    rooms.palette.field.setText("op")
+    settle()  # type: ignore[operator]
+    yield "palette", rooms.palette
+    for name in ("preferences", "log", "doctor"):
+        actions[name].trigger()
+        settle(0.8)  # type: ignore[operator]
+        yield name, getattr(rooms, name)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,37 @@
+"""What the palette offers: every action of the menus, and the models opened before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from PySide6.QtGui import QAction, QKeySequence
+
+from app.actions import ACTIONS
+from app.help.palette import Command
+from app.library.choice import is_there, recent_label
+from app.settings import RecentModel
+
+
+def action_commands(actions: Mapping[str, QAction]) -> list[Command]:
+    """One command for each action of the table, as it stands now."""
+    return [
+        Command(
+            actions[spec.name].text().replace("&", ""),
+            spec.menu.replace("&", ""),
+            actions[spec.name].trigger,
+            actions[spec.name].shortcut().toString(QKeySequence.SequenceFormat.NativeText),
+            actions[spec.name].isEnabled(),
+        )
+        for spec in ACTIONS
+        if spec.name and spec.name != "palette" and spec.name in actions
+    ]
+
+
+def recent_commands(recent: Sequence[RecentModel], load: Callable[[Path, Path | None], object]) -> list[Command]:
+    """One command for each model that was opened before."""
+
+    def opener(model: RecentModel) -> Callable[[], object]:
+        return lambda: load(Path(model.path), Path(model.sidecar) if model.sidecar else None)
+
+    return [Command(f"Open {recent_label(m)}", "Recent model", opener(m), "", is_there(m)) for m in recent]

@@ -1,0 +1,94 @@
+"""What this computer has and lacks, as `python -m engine doctor` says it, in a window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFrame, QGridLayout, QScrollArea, QVBoxLayout, QWidget
+
+from app.theme import GRID
+from app.widgets import label, named
+
+if TYPE_CHECKING:
+    from engine import Finding
+
+MARKS = {"ok": "✓", "note": "!", "missing": "✗"}
+SAID = {"ok": "fine", "note": "note", "missing": "missing"}
+
+
+def as_text(findings: Sequence[Finding]) -> str:
+    """The findings as lines to paste."""
+    width = max((len(finding.name) for finding in findings), default=0)
+    lines = [
+        f"{MARKS[f.state]} {f.name:<{width}}  {f.value}" + (f"  ({f.remedy})" if f.remedy else "") for f in findings
+    ]
+    return "\n".join(lines)
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """All of them in one sentence."""
+    missing, notes = (sum(f.state == state for f in findings) for state in ("missing", "note"))
+    if missing:
+        return f"{missing} {'thing is' if missing == 1 else 'things are'} missing; what mends it stands beside it."
+    if notes:
+        return f"Everything works; {notes} {'point' if notes == 1 else 'points'} could be better."
+    return "Everything is as it should be."
+
+
+class DoctorDialog(QDialog):
+    """The findings as a table, what needs attention first."""
+
+    def __init__(self, findings: Sequence[Finding], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("doctorDialog")
+        self.setWindowTitle("This computer")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.resize(90 * GRID, 70 * GRID)
+        self._findings = findings
+        area = named(QScrollArea(), "settingsScroll")
+        area.setAccessibleName("Findings")
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(self._table(sorted(findings, key=lambda f: ("missing", "note", "ok").index(f.state))))
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        self.copy = buttons.addButton("Copy", QDialogButtonBox.ButtonRole.ActionRole)
+        self.copy.clicked.connect(self._copy)
+        buttons.rejected.connect(self.close)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(3 * GRID, 2 * GRID, 3 * GRID, 2 * GRID)
+        column.setSpacing(2 * GRID)
+        column.addWidget(label(summary(findings), "heading", wrap=True))
+        column.addWidget(area, 1)
+        column.addWidget(buttons)
+
+    def _table(self, findings: Sequence[Finding]) -> QWidget:
+        table = named(QWidget(), "settingsPanel")
+        grid = QGridLayout(table)
+        grid.setContentsMargins(0, 0, GRID, 0)
+        grid.setHorizontalSpacing(2 * GRID)
+        grid.setVerticalSpacing(GRID)
+        grid.setColumnStretch(2, 1)
+        top = Qt.AlignmentFlag.AlignTop
+        for row, finding in enumerate(findings):
+            mark = label(MARKS[finding.state], "heading")
+            mark.setAccessibleName(SAID[finding.state])
+            said = (
+                f"{finding.value}\n{finding.remedy[:1].upper()}{finding.remedy[1:]}."
+                if finding.remedy
+                else finding.value
+            )
+            value = label(said, wrap=True)
+            value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            grid.addWidget(mark, row, 0, top)
+            grid.addWidget(label(finding.name), row, 1, top)
+            grid.addWidget(value, row, 2, top)
+        grid.setRowStretch(len(findings), 1)
+        return table
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(as_text(self._findings))
