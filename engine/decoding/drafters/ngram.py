@@ -18,7 +18,6 @@ from engine.decoding.records import Source
 from engine.decoding.sampler import Sampler
 from engine.kernels.ngram_index import NgramIndex
 
-
 _BORDER = -1
 """Between two other texts; no token has this id."""
 
