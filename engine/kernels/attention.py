@@ -253,7 +253,7 @@ def attention(
     threads = min(threads, items)
     step = _BLOCK_ROWS * (heads // kv) * (3 * 4 * hd + 4 * TILE + 2 * _STATE)
     partials = chunks * T * heads * (4 * hd + 4 * LANES) if split else 0
-    arguments = np.empty(_FIELDS, np.int64)
+    arguments = context.plan(_FIELDS)
     memory = context.scratch(partials + threads * step)
     _pack(arguments, q, k_cache, v_cache, position, qg, out, -items if split else items, memory, step)
     run(_attend, arguments, threads)

@@ -11,7 +11,11 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from numba import cfunc, njit, types
+from numba import njit, types
+from numba.core.ccallback import CFunc
+from numba.core.sigutils import normalize_signature
+
+from engine.kernels.stored import StoredKernels
 
 TASK = types.void(types.intp, types.intp, types.intp)
 """(address of the arguments, number of this task, number of tasks)"""
@@ -55,7 +59,12 @@ class Kernel:
         with _LOCK:
             if self._entry == self._compile_and_call:
                 options = {"nogil": True, "cache": True, "error_model": "numpy", **self._options}
-                self._entry = njit(self._signature, **options)(self._function)
+                dispatcher = njit(**options)(self._function)
+                if options["cache"]:
+                    dispatcher._cache = StoredKernels(self._function)
+                dispatcher.compile(self._signature)
+                dispatcher.disable_compile()
+                self._entry = dispatcher
 
     def _compile_and_call(self, *arguments: Any) -> Any:
         self.compile()
@@ -65,11 +74,11 @@ class Kernel:
 class Task:
     """A function of (address of the arguments, number of this task, number of tasks) that team threads call."""
 
-    __slots__ = ("_address", "_compiled", "_function", "module", "name")
+    __slots__ = ("_address", "_compiled", "_function", "_options", "module", "name")
 
-    def __init__(self, function: Callable[[int, int, int], None]) -> None:
+    def __init__(self, function: Callable[[int, int, int], None], **options: bool) -> None:
         self.name, self.module = function.__name__.strip("_"), function.__module__
-        self._function = function
+        self._function, self._options = function, options
         self._compiled: Any = None  # keeps the machine code alive
         self._address = 0
         _registered.append(self)
@@ -85,8 +94,11 @@ class Task:
         """Compile, or read from the cache, unless done before."""
         with _LOCK:
             if self._compiled is None:
-                self._compiled = cfunc(TASK, cache=True, error_model="numpy")(self._function)
-                self._address = self._compiled.address
+                options = {"error_model": "numpy", **self._options}
+                compiled: Any = CFunc(self._function, normalize_signature(TASK), {}, options)
+                compiled._cache = StoredKernels(self._function)
+                compiled.compile()
+                self._compiled, self._address = compiled, compiled.address
 
 
 def kernel(signature: Any, **options: bool) -> Callable[[Callable[..., Any]], Kernel]:

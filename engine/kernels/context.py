@@ -18,6 +18,8 @@ class ComputeContext:
             raise ValueError(f"the number of threads must be at least 1, not {threads}")
         self.threads = threads
         self.float_activations = float_activations
+        self.moves = 0
+        """How often scratch memory has moved: addresses in it from before are no longer good."""
         self._scratch = _aligned(1 << 16)
         self._plan = np.zeros(1 << 8, np.int64)
 
@@ -25,6 +27,7 @@ class ComputeContext:
         """uint8 [nbytes], 64-byte aligned, contents undefined; the next call may return the same memory."""
         if nbytes > self._scratch.size:
             self._scratch = _aligned(max(nbytes, self._scratch.size * 2))
+            self.moves += 1
         return self._scratch[:nbytes]
 
     def plan(self, fields: int) -> npt.NDArray[np.int64]:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import importlib.metadata
 import os
 import platform
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-import platformdirs
 import psutil
+
+from engine.kernels.cache_folder import cache_folder
 
 _OPENMP = {"linux": "libgomp.so.1", "darwin": "libomp.dylib", "win32": "vcomp140.dll"}
 _TBB = {"linux": "libtbb.so.12", "darwin": "libtbb.12.dylib", "win32": "tbb12.dll"}
@@ -41,7 +39,7 @@ def configure_environment() -> None:
     if "NUMBA_NUM_THREADS" not in os.environ and "numba" not in sys.modules:
         os.environ["NUMBA_NUM_THREADS"] = str(physical_cores())
     if "NUMBA_CACHE_DIR" not in os.environ:
-        os.environ["NUMBA_CACHE_DIR"] = str(_writable(_cache_directory()))
+        os.environ["NUMBA_CACHE_DIR"] = str(cache_folder())
     if "numba" in sys.modules:  # imported earlier by somebody else's code: let it read the variables again
         sys.modules["numba"].config.reload_config()
 
@@ -70,40 +68,6 @@ def _loads(library: str) -> bool:
     except OSError:
         return False
     return bool(library)
-
-
-# ---- the kernel cache ----
-
-
-def _cache_directory() -> Path:
-    try:
-        version = importlib.metadata.version("draftscope")
-    except importlib.metadata.PackageNotFoundError:
-        version = "0"
-    return Path(platformdirs.user_cache_dir("draftscope", appauthor=False)) / "kernels" / f"{version}-{source_hash()}"
-
-
-@cache
-def source_hash() -> str:
-    """Twelve hexadecimal digits that change with any source file of the kernels."""
-    folder = Path(__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(path.relative_to(folder).as_posix().encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
-
-
-def _writable(folder: Path) -> Path:
-    """`folder`, or one under the system's temporary folder if this cannot be made (a read-only home)."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        pass
-    else:
-        if os.access(folder, os.W_OK):
-            return folder
-    return Path(tempfile.mkdtemp(prefix="draftscope-kernels-"))
 
 
 # ---- how many threads ----

@@ -254,7 +254,7 @@ def _dispatch(
     heads, dk, _ = state_in.shape
     threads = min(context.threads, heads) if rows * state_in.size >= _SMALL_WORK else 1
     stride = 4 * _TOKENS * (2 * dk + 1) + 4 * LANES * dk  # for each thread: q, k, decays of some tokens; 16 columns
-    arguments = np.empty(_FIELDS, np.int64)
+    arguments = context.plan(_FIELDS)
     _pack(arguments, state_in, state_out, qkv, g, beta, k_head, out, rows, context.scratch(threads * stride), stride)
     run(_run_heads, arguments, threads)
 

@@ -1,6 +1,6 @@
 """The one parallel function of the program: it calls a compiled task on every thread of Numba's team.
 
-A kernel that wants threads is written as a *task*: a `numba.cfunc` with the signature `TASK`, which gets the address of
+A kernel that wants threads is written as a *task*: a C function with the signature `TASK`, which gets the address of
 its arguments (an int64 array that its caller fills), its own number and the number of tasks. Only this file is compiled
 with `parallel=True`, which costs seconds per function; tasks compile like plain kernels.
 
@@ -10,21 +10,20 @@ Small work should call its task directly with (arguments, 0, 1): waking a thread
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
-from numba import njit, prange, types
+from numba import prange, types
+from numba.extending import register_jitable
 
 from engine.kernels.compiled import Task, kernel
 from engine.kernels.cpu import threads_may_share_team
 from engine.kernels.lanes import emitted
 from engine.kernels.simd import I64, Builder, Value, load
 
-GATE: AbstractContextManager[Any] = nullcontext() if threads_may_share_team() else threading.Lock()
-"""Held by whoever calls `run_team`: Numba's simplest threading layer ends the process if two threads do so at once."""
+GATE = None if threads_may_share_team() else threading.Lock()
+"""To be held while `TEAM` runs: Numba's simplest threading layer ends the process if two threads start it at once."""
 
 
 @emitted(types.void, types.intp, types.intp, types.intp, types.intp)
@@ -46,22 +45,35 @@ def argument(b: Builder, arguments: Value, index: Value) -> Value:
     return load(b, b.add(arguments, b.mul(index, I64(8))), I64, 8)
 
 
-@njit("void(intp, intp, intp)", parallel=True, nogil=True, cache=True)
-def run_team(task, arguments, count):  # type: ignore[no-untyped-def]
-    """Run `count` tasks, one per thread; returns when all are done."""
+def _run_team(task, arguments, count):  # type: ignore[no-untyped-def]
     for index in prange(count):
         call_task(task, arguments, index, count)
 
 
-@kernel("void(intp, int64[::1])")
-def _run_here(task, arguments):  # type: ignore[no-untyped-def]
-    call_task(task, arguments.ctypes.data, 0, 1)
+TEAM = Task(_run_team, parallel=True)
+"""Runs `count` tasks, one per thread, and returns when all are done. A task itself: compiled code can call it."""
+
+
+@register_jitable
+def run_tasks(team, task, arguments, count):  # type: ignore[no-untyped-def]
+    """Run `count` tasks with the arguments at an address; `team` is the address of `TEAM`, or 0 for a single task."""
+    if count == 1:
+        call_task(task, arguments, 0, 1)
+    else:
+        call_task(team, task, arguments, count)
+
+
+@kernel("void(intp, intp, int64[::1], intp)")
+def _run(team, task, arguments, count):  # type: ignore[no-untyped-def]
+    run_tasks(team, task, arguments.ctypes.data, count)
 
 
 def run(task: Task, arguments: npt.NDArray[np.int64], count: int) -> None:
     """Run `count` tasks over the team, or a single one on this thread."""
     if count == 1:
-        _run_here(task.address, arguments)
+        _run(0, task.address, arguments, 1)
+    elif GATE is None:
+        _run(TEAM.address, task.address, arguments, count)
     else:
         with GATE:
-            run_team(task.address, arguments.ctypes.data, count)
+            _run(TEAM.address, task.address, arguments, count)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.kernels.attention import attention, attention_inputs
-from engine.kernels.matmul import linear, linear_many
+from engine.kernels.matmul import linear_again
 from engine.kernels.matrix import Matrix
 from engine.model.forward_pass import FloatArray, ForwardPass
 from engine.model.state import AttentionCache
@@ -36,7 +36,7 @@ class Attention:
         k = run.array("k", c.kv_heads * c.head_dim)
         v = run.array("v", c.kv_heads * c.head_dim)
         projections = [matrices[f"self_attn.{name}_proj.weight"] for name in "qkv"]
-        linear_many(run.context, projections, x, [q_gate, k, v])
+        linear_again(run.context, projections, x, [q_gate, k, v])
         q = run.array("q", width).reshape(run.rows, c.heads, c.head_dim)
         attention_inputs(
             q_gate, k, v, self._q_scale, self._k_scale, np.float32(c.rms_eps), run.cos, run.sin, run.position,
@@ -45,5 +45,5 @@ class Attention:
         mixed = run.array("mixed", width)
         attention(run.context, q, cache.keys, cache.values, run.position, q_gate, mixed)
         out = run.array("mixer_out", c.hidden_size)
-        linear(run.context, matrices["self_attn.o_proj.weight"], mixed, out)
+        linear_again(run.context, [matrices["self_attn.o_proj.weight"]], mixed, [out])
         return out

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from engine.kernels.convolution import causal_conv_silu
 from engine.kernels.deltanet import delta_gates, delta_replay, delta_rule, gated_norm
-from engine.kernels.matmul import linear, linear_many
+from engine.kernels.matmul import linear_again
 from engine.kernels.matrix import Matrix
 from engine.model.forward_pass import FloatArray, ForwardPass
 from engine.model.state import RECORDED_ROWS, RecurrentCache
@@ -43,10 +43,10 @@ class DeltaNet:
         """x [T, H], normed → what the layer adds to the residual [T, H]. Leaves the new state in cache.next_state."""
         c = self._config
         heads, value_width = c.linear_v_heads, c.linear_v_heads * c.linear_v_dim
-        inputs = cache.inputs(run.rows, run.workspace)  # [taps + T, channels]
+        inputs, projected = cache.inputs(run.rows, run.workspace)  # [taps + T, channels] and [T, channels]
         z, a, b = run.array("z", value_width), run.array("a", heads), run.array("b", heads)
         projections = [matrices[f"linear_attn.in_proj_{name}.weight"] for name in ("qkv", "z", "a", "b")]
-        linear_many(run.context, projections, x, [inputs[cache.taps :], z, a, b])
+        linear_again(run.context, projections, x, [projected, z, a, b])
         cache.keep_tail(run.rows, inputs)
         qkv = run.array("qkv", inputs.shape[1])
         causal_conv_silu(inputs, self._conv, qkv)
@@ -56,7 +56,7 @@ class DeltaNet:
         gated = run.array("gated", value_width)
         gated_norm(o, z, self._norm, np.float32(c.rms_eps), gated)
         out = run.array("mixer_out", c.hidden_size)
-        linear(run.context, matrices["linear_attn.out_proj.weight"], gated, out)
+        linear_again(run.context, [matrices["linear_attn.out_proj.weight"]], gated, [out])
         return out
 
     def _gates(

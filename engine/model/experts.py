@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.cancel import CancelToken
 from engine.kernels.activation import add_scaled_rows, sigmoid
-from engine.kernels.matmul import linear
+from engine.kernels.matmul import linear, linear_many
 from engine.kernels.matrix import Matrix
 from engine.kernels.router import route
 from engine.model.feed_forward import swiglu
@@ -49,7 +49,7 @@ class Experts:
         for expert in routed:
             rows, ranks = np.nonzero(ids == expert)
             y = run.workspace.array("expert_out", len(rows), x.shape[1])
-            swiglu(run.context, run.workspace, experts[expert], "", np.ascontiguousarray(x[rows]), y)
+            swiglu(run.context, run.workspace, experts[expert], "", np.ascontiguousarray(x[rows]), y, linear_many)
             add_scaled_rows(out, rows.astype(np.int64), y, np.ascontiguousarray(shares[rows, ranks]))
 
     def _shared(self, run: ForwardPass, matrices: Mapping[str, Matrix], x: FloatArray, out: FloatArray) -> None:

@@ -75,6 +75,9 @@ class RecurrentCache:
         self.decay: FloatArray = np.zeros((RECORDED_ROWS, heads), np.float32)
         self.beta: FloatArray = np.zeros((RECORDED_ROWS, heads), np.float32)
         self._long_tail: FloatArray | None = None
+        # One object for each number of rows, so that products recognise it.
+        self._recorded = [self.conv_inputs[: self.taps + rows] for rows in range(RECORDED_ROWS + 1)]
+        self._projected = [inputs[self.taps :] for inputs in self._recorded]
 
     @property
     def state(self) -> FloatArray:
@@ -93,17 +96,18 @@ class RecurrentCache:
         """The last conv_kernel − 1 raw inputs of the convolution, oldest first [taps, channels]."""
         return self.conv_inputs[self.tail : self.tail + self.taps]
 
-    def inputs(self, rows: int, workspace: Workspace) -> FloatArray:
-        """Where a pass puts the raw inputs of its convolution [taps + rows, channels]; the tail already stands in
-        front. Own memory if the pass is to be recorded, else shared with the other layers."""
+    def inputs(self, rows: int, workspace: Workspace) -> tuple[FloatArray, FloatArray]:
+        """Where a pass puts the raw inputs of its convolution: [taps + rows, channels], in front of which the tail
+        already stands, and the part [rows, channels] that is to be filled. Own memory if the pass is to be recorded,
+        else shared with the other layers."""
         if rows <= RECORDED_ROWS:
-            inputs = self.conv_inputs[: self.taps + rows]
-            inputs[: self.taps] = self.conv_tail.copy()
-            self.tail = 0
-        else:
-            inputs = workspace.array("conv_inputs", self.taps + rows, self.conv_inputs.shape[1])
-            inputs[: self.taps] = self.conv_tail
-        return inputs
+            if self.tail:
+                self.conv_inputs[: self.taps] = self.conv_tail.copy()
+                self.tail = 0
+            return self._recorded[rows], self._projected[rows]
+        inputs = workspace.array("conv_inputs", self.taps + rows, self.conv_inputs.shape[1])
+        inputs[: self.taps] = self.conv_tail
+        return inputs, inputs[self.taps :]
 
     def keep_tail(self, rows: int, inputs: FloatArray) -> None:
         """`inputs` is filled: remember its last rows, if they would otherwise be lost."""

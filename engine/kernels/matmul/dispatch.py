@@ -1,6 +1,7 @@
 """From Python to the tasks in few calls: records are filled in compiled code, where an array's address costs nothing.
 
-A plan is an int64 array: a counter, the number of jobs, then for every worker the jobs (`job.Field`).
+A plan is an int64 array: a counter, the number of jobs, then for every worker the jobs (`job.Field`). A plan that runs
+again and again has the jobs that prepare its activations behind them.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from numba.extending import register_jitable
 
 from engine.kernels.compiled import Task, kernel
 from engine.kernels.matmul.job import JOB_FIELDS, Field
-from engine.kernels.team import argument, call_task, take_number
+from engine.kernels.team import argument, call_task, run_tasks, take_number
 
 _KERNEL, _CHUNKS, _CHUNK_ROWS = int(Field.KERNEL), int(Field.CHUNKS), int(Field.CHUNK_ROWS)
 _ROWS, _WEIGHTS, _ROW_BYTES = int(Field.ROWS), int(Field.WEIGHTS), int(Field.ROW_BYTES)
 _ACTIVATIONS, _ACTIVATION_STRIDE = int(Field.ACTIVATIONS), int(Field.ACTIVATION_STRIDE)
 _COUNT, _OUT, _OUT_STRIDE, _PANEL = int(Field.COUNT), int(Field.OUT), int(Field.OUT_STRIDE), int(Field.PANEL)
 _JOBS = 8  # the counter, which all threads write, has a cache line to itself
+PREPARATIONS, PREPARATIONS_AT = 9, 10  # how many there are, and the field of the first
 HEADER_FIELDS = 16
 
 _CHUNK_BYTES = 1 << 16
@@ -105,6 +107,16 @@ def product_here(plan, dealer, fields, task, stride, x, out, scratch):  # type: 
     call_task(dealer, plan.ctypes.data, 0, 1)
 
 
+@kernel("void(int64[::1], intp, intp, intp)")
+def run_again(plan, dealer, team, workers):  # type: ignore[no-untyped-def]
+    """Prepare the activations of a plan that may have run before, and run it; `team` as in `team.run_tasks`."""
+    plan[0] = 0
+    for i in range(plan[PREPARATIONS]):
+        job = plan[plan[PREPARATIONS_AT] + i * JOB_FIELDS :]
+        call_task(job[_KERNEL], job.ctypes.data, 0, job[_ROWS])
+    run_tasks(team, dealer, plan.ctypes.data, workers)
+
+
 def _deal(plan, worker, _workers):  # type: ignore[no-untyped-def]
     jobs = argument(plan, _JOBS)
     records = plan + 8 * (HEADER_FIELDS + worker * jobs * JOB_FIELDS)
@@ -125,4 +137,4 @@ def _deal(plan, worker, _workers):  # type: ignore[no-untyped-def]
 
 DEALER = Task(_deal)
 """Takes chunks of rows, of one job after the other, from the plan's counter until none is left."""
-KERNELS = (DEALER, prepare, add_job, share_out, product_here)
+KERNELS = (DEALER, prepare, add_job, share_out, product_here, run_again)

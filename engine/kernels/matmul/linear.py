@@ -51,14 +51,13 @@ def linear_many(context: ComputeContext, matrices: Sequence[Matrix], x: Floats, 
     if len(matrices) != len(outs):
         raise ValueError(f"{len(matrices)} matrices have {len(outs)} outputs")
     first_of: dict[str, Record] = {}
-    records, rows = [], 0
+    records = []
     for matrix, out in zip(matrices, outs, strict=True):
         _check_shapes(matrix, x.shape, out)
         record = record_of(context, matrix)
         records.append(record)
         first_of.setdefault(record.preparation, record)
-        rows += matrix.rows
-    threads = context.threads if x.size * rows >= _SMALL_PRODUCT else 1
+    threads = threads_for(context, matrices, x)
     plan = context.plan(HEADER_FIELDS + threads * len(records) * JOB_FIELDS)
     panels = sum([len(x) * record.stride for record in first_of.values()])
     panel_bytes = max([record.panel_bytes for record in records])
@@ -93,6 +92,20 @@ def _prepare(
     return addresses
 
 
+def threads_for(context: ComputeContext, matrices: Sequence[Matrix], x: Floats) -> int:
+    """How many threads products of an input are worth."""
+    return context.threads if x.size * sum([matrix.rows for matrix in matrices]) >= _SMALL_PRODUCT else 1
+
+
+def check_product(matrices: Sequence[Matrix], x: Floats, outs: Sequence[Floats]) -> None:
+    """Raises ValueError unless the arrays are what kernels take, and fit the matrices."""
+    if len(matrices) != len(outs):
+        raise ValueError(f"{len(matrices)} matrices have {len(outs)} outputs")
+    for matrix, out in zip(matrices, outs, strict=True):
+        _check_shapes(matrix, x.shape, out)
+    _explain(x, outs)
+
+
 def _check_shapes(matrix: Matrix, shape: tuple[int, ...], out: Floats) -> None:
     """Raises ValueError unless an input of this shape, the matrix and the output fit."""
     if len(shape) != 2 or shape[0] == 0:
@@ -104,7 +117,7 @@ def _check_shapes(matrix: Matrix, shape: tuple[int, ...], out: Floats) -> None:
 
 
 def _explain(x: Floats, outs: Sequence[Floats]) -> None:
-    """Compiled code, which checks types at no cost, has refused an array: raises the ValueError that says which."""
+    """Raises the ValueError that says which array compiled code, which checks types at no cost, would refuse."""
     check_array("the input", x)
     for out in outs:
         check_array("the output", out)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.kernels import cpu
+from engine.kernels import cache_folder, cpu
 
 ROOT = Path(__file__).resolve().parents[3]
 VARIABLES = ("OMP_WAIT_POLICY", "NUMBA_THREADING_LAYER", "NUMBA_NUM_THREADS", "NUMBA_CACHE_DIR")
@@ -39,7 +39,7 @@ def test_sets_the_environment_without_importing_numba(tmp_path: Path) -> None:
     assert values[0] == "passive"
     assert values[1] in {"omp", "tbb", "workqueue"}
     assert int(values[2]) == cpu.physical_cores()
-    assert values[3].endswith(cpu.source_hash())
+    assert values[3].endswith(cache_folder.source_hash())
     assert Path(values[3]).is_dir()
 
 
@@ -67,28 +67,39 @@ def test_importing_kernels_compiles_nothing_of_ours() -> None:
     code = (
         "import json; from engine.kernels import activation, attention, deltanet, logits, norm, router, ngram_index;"
         "from engine.kernels.compiled import _registered;"
-        "print(json.dumps([len(_registered), sum(k._entry != k._compile_and_call for k in _registered"
-        " if hasattr(k, '_entry'))]))"
+        "print(json.dumps([len(_registered), sum(k._entry != k._compile_and_call if hasattr(k, '_entry')"
+        " else k._compiled is not None for k in _registered)]))"
     )
     declared, compiled = _fresh(code)  # type: ignore[misc]
     assert declared > 15
     assert compiled == 0
 
 
+def test_kernels_from_the_cache_do_not_get_numba_ready_to_compile(tmp_path: Path) -> None:
+    code = (
+        "import json, sys, numpy as np; from engine.kernels.context import ComputeContext;"
+        "from engine.kernels.warm_up import warm_up; warm_up(ComputeContext(2), {'Q8_0'});"
+        "from engine.kernels.logits import argmax;"
+        "print(json.dumps([int(argmax(np.array([1, 3, 2], np.float32))), 'numba.typed.dictimpl' in sys.modules]))"
+    )
+    _fresh(code)
+    assert _fresh(code) == [1, False]
+
+
 def test_two_teams_at_once_survive_the_simplest_threading_layer() -> None:
     """`workqueue` ends the process when two threads start parallel work at once; the gate keeps them apart."""
     code = """
 import json, threading, numba, numpy as np
-from engine.kernels.team import GATE, argument, run_team, take_number
-@numba.cfunc("void(intp, intp, intp)")
+from engine.kernels.compiled import Task
+from engine.kernels.team import argument, run, take_number
+@Task
 def work(arguments, _index, _count):
     while take_number(arguments) < argument(arguments, 1):
         pass
 def loop():
     for _ in range(200):
         arguments = np.array([0, 20_000], np.int64)
-        with GATE:
-            run_team(work.address, arguments.ctypes.data, 2)
+        run(work, arguments, 2)
 threads = [threading.Thread(target=loop) for _ in range(3)]
 [t.start() for t in threads]
 [t.join() for t in threads]
