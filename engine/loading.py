@@ -104,7 +104,7 @@ def _prepare_kernels(context: ComputeContext, formats: set[str], report: Progres
     def tell(done: int, total: int, _name: str) -> None:
         report(LoadProgress("kernels", f"preparing kernels for this CPU: {done} of {total}", done, total, "kernels"))
 
-    warm_up(context, formats, tell, cancel, experts=checkpoint.config.experts > 0)
+    warm_up(context, formats, tell, cancel)
 
 
 def _assemble(
