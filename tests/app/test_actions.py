@@ -26,3 +26,9 @@ def test_no_slot_gets_the_check_mark_as_an_argument(qtbot: QtBot) -> None:
     for action in make_actions(window, {name: slot_of(name) for name in names}).values():
         action.trigger()
     assert called == [(name, None) for name in names]
+
+
+def test_every_key_belongs_to_one_action() -> None:
+    """Qt takes a key of two actions for ambiguous, and then neither is done."""
+    keys = [spec.keys for spec in ACTIONS if spec.keys]
+    assert sorted(keys) == sorted(set(keys))
