@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
+from app.chat.legend import Legend
 from app.chat.transcript_model import TranscriptModel
 from app.chat.transcript_view import TranscriptView
 from app.runs.summary import heading
@@ -42,10 +43,15 @@ class RunView(QWidget):
         self.head = row
         column.addLayout(head)
         column.addWidget(self.view, 1)
+        self.legend = Legend(theme)
+        self.legend.setContentsMargins(2 * GRID, GRID, 2 * GRID, GRID)
+        self.legend.setVisible(not name)
+        column.addWidget(self.legend)
 
     def apply_theme(self, theme: Theme) -> None:
         """Use another palette."""
         self.view.apply_theme(theme)
+        self.legend.apply_theme(theme)
 
     def show_trace(self, trace: Trace) -> None:
         """Put in a run."""
