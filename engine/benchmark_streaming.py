@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
 from engine import page_cache
@@ -18,6 +18,7 @@ from engine.options import DraftOptions, GenerateOptions, LoadOptions
 from engine.planning import open_planner
 from engine.prompt import Message
 from engine.weights.speed import ReadSpeed, measure_read_speed
+from engine.weights.store import open_weights
 
 if TYPE_CHECKING:
     from engine.cancel import CancelToken
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
 
 SHARES = (1.0, 0.75, 0.5, 0.25)
 """Default budgets, as shares of all weights."""
-WARM_UP, MEASURED = 2, 12
+WARM_UP, MEASURED = 2, 24
 """Rounds before and in a measurement."""
-PATIENCE_S = 30.0
+PATIENCE_S = 20.0
 """A measurement ends after this time with the rounds that it has, if they are at least a few."""
 FEW = 3
 DRAFTS = 3
+WALKS = 3
+"""Passes of reading alone."""
 RAW_S = 1.5
 """Seconds of reading that tell how fast the disk is, before and after each budget."""
 PROMPT = "Tell me a story about a fox and a lamp."
@@ -43,12 +46,14 @@ class Pace:
     rounds: int
     tokens: int
     seconds: float
+    round_s: float
+    """The median round, which a busy neighbour disturbs less than the sum."""
     wait_s: float
     bytes_read: int
 
     @property
     def tok_s(self) -> float:
-        return self.tokens / self.seconds if self.seconds > 0 else 0.0
+        return self.tokens / self.rounds / self.round_s if self.round_s > 0 else 0.0
 
 
 def measure_streaming(
@@ -84,7 +89,11 @@ def measure_streaming(
             results[-1] |= _figures(model, disk, cancel)
     finally:
         model.close()
+    say("reading alone")
+    alone, share = _reading_alone(path, max(planner.minimum, planner.everything // 2), disk, cancel)
     return {
+        "reading_alone_gb_s": round(alone / 1e9, 3),
+        "reading_alone_share": round(share, 3),
         "raw_read_gb_s": round(mean(disk.speeds) / 1e9, 3),
         "raw_read_direct": disk.first.direct,
         "read_depth": disk.first.depth,
@@ -129,6 +138,26 @@ class _Disk:
         shares = [page_cache.cached_share(file) for file in self._files]
         known = [share for share in shares if share is not None]
         return round(max(known), 4) if known else None
+
+
+def _reading_alone(path: str | Path, budget: int, disk: _Disk, cancel: CancelToken) -> tuple[float, float]:
+    """What streaming reaches where nothing is computed, so that reading is the bottleneck: bytes per second, and share
+    of what the disk gave just before and after; medians."""
+    store = open_weights(open_checkpoint(resolve(path)), budget=budget, split_heads=True, cancel=cancel)
+    speeds, shares = [], []
+    try:
+        for _ in range(WALKS):
+            before = disk.measure()
+            counted, start = store.statistics(), time.perf_counter()
+            for unit in store.units:
+                store.acquire(unit.name, cancel)
+                store.release(unit.name)
+            seconds = time.perf_counter() - start
+            speeds.append(store.statistics().since(counted).bytes_read / seconds)
+            shares.append(speeds[-1] / mean((before, disk.measure())))
+    finally:
+        store.close()
+    return median(speeds), median(shares)
 
 
 def _figures(model: Model, disk: _Disk, cancel: CancelToken) -> dict[str, Any]:
@@ -180,6 +209,7 @@ def _decode(model: Model, drafter: str, cancel: CancelToken) -> Pace:
         len(measured),
         sum(len(record.committed) for record in measured),
         sum(record.draft_s + record.verify_s for record in measured),
+        median(record.draft_s + record.verify_s for record in measured),
         sum(record.disk_wait_s for record in measured),
         sum(record.bytes_read for record in measured),
     )
