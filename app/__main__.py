@@ -67,6 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             settings_dir=folder,
             history_dir=history_folder(arguments),
             log_dir=log_folder(arguments),
+            single=not is_errand(arguments),
             model=model or None,
             sidecar=arguments.sidecar,
             run=arguments.run,

@@ -84,6 +84,7 @@ ACTIONS = (
     ActionSpec("&View", "theme_dark", "&Dark", "", checkable=True),
     ActionSpec("&View", "switch_theme", "S&witch light and dark", "Ctrl+Shift+T", "theme"),
     ActionSpec("&Help", "shortcuts", "&Keyboard shortcuts", "F1", "help"),
+    ActionSpec("&Help", "tour", "Show the &hints again"),
     ActionSpec("&Help", "log", "&Log", "Ctrl+Shift+G"),
     ActionSpec("&Help", "doctor", "&Check this computer"),
 )

@@ -27,6 +27,7 @@ from app.chat.transcript_model import TranscriptModel
 from app.chat.transcript_view import TranscriptView
 from app.chat.welcome import Welcome
 from app.docks import Docks
+from app.help.hints import first_hints
 from app.history.attach_desk import AttachmentDesk
 from app.history.attaching import Attaching, attachable
 from app.history.attachment_bar import AttachmentBar
@@ -230,8 +231,8 @@ class MainWindow(QMainWindow):
         self.model_bar.library_requested.connect(self.actions_by_name["library"].trigger)
         self.rooms.open_requested.connect(self.load)
         self.rooms.theme_wanted.connect(self.set_theme_mode)
-        self.rooms.attend(self.engine)
-        self.rooms.actions = self.actions_by_name
+        self.rooms.attend(self.engine, self.actions_by_name)
+        self.rooms.hints = first_hints(self.model_bar.button, self.composer, self.pages, self.inspector)
         self.refused.toggled.connect(self._on_refused)
         self._stylist.changed.connect(self._on_theme)
         self.engine.closed.connect(self._finish_closing)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QSize, QTimer
+from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
@@ -18,6 +18,7 @@ from app.crash import CrashReporter
 from app.drive import Drive, Errand
 from app.help import log
 from app.icons import program_icon
+from app.instance import Listener, hand_over, socket_name
 from app.main_window import MainWindow
 from app.settings import SettingsFile
 from app.signals import SignalWatch
@@ -41,8 +42,15 @@ class Request:
     errand: Errand | None = None
     history_dir: Path | None = None
     """Folder of the conversations; None: beside the settings."""
+    single: bool = False
+    """Hand the files to a window that is open with the same settings, if there is one, instead of opening another."""
     log_dir: Path | None = None
     """Folder of the log; None: it is kept in memory only."""
+
+    @property
+    def files(self) -> list[Path]:
+        """Everything that is to be opened."""
+        return [path for path in (self.model, self.sidecar, self.run) if path is not None]
 
 
 def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> int:
@@ -53,12 +61,18 @@ def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> in
     app.setApplicationDisplayName("Draftscope")
     QGuiApplication.setDesktopFileName("draftscope")
     app.setWindowIcon(program_icon())
+    name = socket_name(request.settings_dir) if request.single else ""
+    if name and hand_over(name, request.files):
+        return 0
     app.setQuitOnLastWindowClosed(False)  # the window says when its engine has ended
     log.start(request.log_dir)
     logging.getLogger("draftscope").info("Draftscope %s starts on %s", __version__, platform.platform())
     file = SettingsFile(request.settings_dir)
     stylist = Stylist(app, request.theme or file.load().theme)
     window = MainWindow(EngineHandle(load_model), file, stylist, demo, request.history_dir)
+    listener = Listener(name, window) if name else None
+    if listener is not None:
+        listener.called.connect(lambda paths: come_forward(window, paths))
     crash = CrashReporter(window)
     window.engine.fault.connect(crash.report)
     signals = SignalWatch(window.close, window)
@@ -67,12 +81,16 @@ def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> in
     if request.size:
         window.resize(QSize(*request.size))
     window.show()
+    if request.errand is None:
+        QTimer.singleShot(0, window, window.rooms.show_first_tour)
     if request.run is not None:
         QTimer.singleShot(0, window, lambda path=request.run: drive.show_run(path))
     first = request.model or (demo() if not window.memory.settings.recent else None)
     if first is not None and request.run is None:
         QTimer.singleShot(0, window, lambda: window.load(first, request.sidecar))
     app.exec()
+    if listener is not None:
+        listener.close()
     crash.release()
     log.stop()
     signals.release()
@@ -81,3 +99,12 @@ def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> in
         sys.stdout.flush()
         os._exit(drive.code)
     return drive.code
+
+
+def come_forward(window: MainWindow, paths: list[Path]) -> None:
+    """The program was started again: bring the window to the front, with the files that were given."""
+    window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
+    window.raise_()
+    window.activateWindow()
+    if paths:
+        window.open_dropped(paths)

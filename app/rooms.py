@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -14,6 +14,7 @@ from app.help.commands import action_commands, recent_commands
 from app.help.doctor_dialog import DoctorDialog
 from app.help.log_dialog import LogDialog
 from app.help.palette import Palette
+from app.help.tour import Hint, Tour
 from app.library.shelf import Shelf
 from app.memory import Memory
 from app.preferences.dialog import PreferencesDialog
@@ -40,6 +41,8 @@ class Rooms(QObject):
         self.shelf = Shelf(window, memory, demo)
         self.shelf.open_requested.connect(self.open_requested)
         self.actions: Mapping[str, QAction] = {}
+        self.hints: Sequence[Hint] = ()
+        self.tour: Tour | None = None
         self.log: LogDialog | None = None
         self.preferences: PreferencesDialog | None = None
         self.palette: Palette | None = None
@@ -55,10 +58,12 @@ class Rooms(QObject):
             "preferences": self.show_preferences,
             "log": self.show_log,
             "doctor": self.show_doctor,
+            "tour": self.show_tour,
         }
 
-    def attend(self, engine: EngineHandle) -> None:
-        """Have every load of this engine follow the preferences, on top of what others want of it."""
+    def attend(self, engine: EngineHandle, actions: Mapping[str, QAction]) -> None:
+        """Offer these actions; have every load of this engine follow the preferences, on top of what others want."""
+        self.actions = actions
         wanted = engine.options_for
 
         def options(path: Path) -> LoadOptions:
@@ -99,6 +104,24 @@ class Rooms(QObject):
         """Look at this computer afresh."""
         self.doctor = DoctorDialog(diagnose(), self._window)
         self.doctor.open()
+
+    @Slot()
+    def show_tour(self) -> None:
+        """Step through the hints from the first."""
+        if self.tour is None and self.hints:
+            self.tour = Tour(self.hints, self._window)
+            self.tour.ended.connect(self._on_toured)
+
+    @Slot()
+    def show_first_tour(self) -> None:
+        """The same, unless it has been seen or skipped once."""
+        if not self._memory.settings.toured:
+            self.show_tour()
+
+    @Slot()
+    def _on_toured(self) -> None:
+        self.tour = None
+        self._memory.change(toured=True)
 
     def close(self) -> None:
         """End what the rooms have running."""

@@ -75,6 +75,19 @@ def pictures(window: object, models: Path, settle: object) -> object:
     rooms, actions, memory = window.rooms, window.actions_by_name, window.memory  # type: ignore[attr-defined]
     actions["library"].trigger()
     settle(1.0)  # type: ignore[operator]
+    rooms.shelf.dialog.hide()
+    actions["tour"].trigger()
+    settle()  # type: ignore[operator]
+    yield "tour-1", window
+    for _ in range(2):
+        rooms.tour.next.click()
+    settle()  # type: ignore[operator]
+    yield "tour-3", window
+    rooms.tour.next.click()
+    settle()  # type: ignore[operator]
+    yield "tour-4", window
+    rooms.tour.next.click()
+    rooms.shelf.dialog.show()
     yield "library-empty", rooms.shelf.dialog
     memory.change(folders=(str(models),))
     actions["library"].trigger()
