@@ -131,8 +131,10 @@ class InspectorPanel(QWidget):
 
     def choose(self, record: Round | None) -> None:
         """Show a round that was chosen elsewhere; nothing if it is not among these."""
-        self.scrubber.show_number(None if record is None else self.model.number_of(record))
-        self._show_choice()
+        number = None if record is None else self.model.number_of(record)
+        if number != self.scrubber.number:
+            self.scrubber.show_number(number)
+            self._show_choice()
 
     def show_plain(self, tokens_per_s: float | None) -> None:
         """What plain decoding was measured to do on this computer."""
