@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QTabWidget, QVBoxLayout, QWidget
 
 from app.inspector.acceptance_plot import AcceptancePlot
@@ -155,6 +155,12 @@ class InspectorPanel(QWidget):
         """What came while hidden is drawn now."""
         super().showEvent(event)
         self.refresh()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """More plots may be in sight now."""
+        super().resizeEvent(event)
+        if self._stale:
+            QTimer.singleShot(0, self, self._draw_stale)
 
     @Slot(object)
     def _on_scrubbed(self, number: int | None) -> None:
