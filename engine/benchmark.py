@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.benchmark_parts import measure_parts
 from engine.options import MAX_DRAFT_TOKENS
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def measure(
     `read_gb_s` is weight bytes of one decoded token times tokens per second; `bandwidth_share` is that over what plain
     summing reads from memory with as many threads.
     """
+    from engine.files.checkpoint import open_checkpoint
+
     say("prefill")
     prefill = {str(n): _prefill_speed(model, n, repeats, cancel) for n in PREFILL if n < model.info.context}
     target = model.new_target()
@@ -44,12 +47,15 @@ def measure(
     decode = _decode_speed(target, repeats, cancel)
     say("drafting")
     draft = _draft_ms(model, target, repeats)
+    say("parts")
+    parts = measure_parts(open_checkpoint(model.info.path).config, model.info.threads, repeats)
     read = decode * decode_bytes(model) / 1e9
     return {
         "prefill_tok_s": prefill,
         "decode_tok_s": round(decode, 2),
         "verify_ms": verify,
         "draft_step_ms": draft,
+        "parts_ms": parts,
         "read_gb_s": round(read, 3),
         "bandwidth_share": round(read / memory_bandwidth(model.info.threads), 3),
         "threads": model.info.threads,

@@ -107,6 +107,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
         f"decode               {result['decode_tok_s']:>10.1f} tokens/s",
         *(f"verify {rows:>2} rows        {ms:>10.2f} ms  {ms / one:5.2f} ×" for rows, ms in verify.items()),
         f"draft step           {'no MTP layer' if drafting is None else f'{drafting:>10.2f} ms'}",
+        *(f"{name:<20} {ms:>10.2f} ms a token and layer" for name, ms in result["parts_ms"].items()),
         f"weights read         {result['read_gb_s']:>10.2f} GB/s, {share}",
         f"threads              {result['threads']:>10}",
         *_drafter_lines(result),
