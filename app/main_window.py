@@ -29,12 +29,11 @@ from app.chat.welcome import Welcome
 from app.docks import Docks
 from app.help.hints import first_hints
 from app.history.attach_desk import AttachmentDesk
-from app.history.attaching import Attaching, attachable
+from app.history.attaching import attachable
 from app.history.attachment_bar import AttachmentBar
 from app.history.chats import Chats
 from app.history.desk import HistoryDesk
 from app.history.opening import open_store
-from app.history.store import MessageRow
 from app.history.system_dialog import SystemDialog
 from app.icons import ink_icons
 from app.inspector.panel import InspectorPanel
@@ -113,10 +112,9 @@ class MainWindow(QMainWindow):
         self.refused = QCheckBox("Show refused drafts")
         self.refused.setToolTip("Show, struck through, what the drafter proposed and the model refused (Ctrl+H)")
         self.welcome = Welcome()
-        self.attaching = Attaching(self)
-        self.composer = Composer(AttachmentBar(self.attaching))
-        self.files = AttachmentDesk(self, self.attaching, self.composer, self.controller, self.message_bar)
-        self.attaching.changed.connect(lambda: ink_icons(self.composer, self._stylist.theme))
+        cards = AttachmentBar(theme)
+        self.composer = Composer(cards)
+        self.files = AttachmentDesk(self, cards, self.composer, self.controller, self.message_bar)
         self.panel = SamplingPanel(self.memory.settings.reply, self.memory.settings.presets)
         self.inspector = InspectorPanel(theme)
         self.runs = RunDesk(self.engine, self.view, self.inspector, self._data / "runs", theme)
@@ -192,7 +190,6 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         chat = self.controller
         chat.changed.connect(self._refresh)
-        chat.user_said.connect(self._on_user_said)
         chat.reply_began.connect(self._on_reply_began)
         chat.records.connect(self._on_records)
         self.runs.follow(chat)
@@ -205,15 +202,10 @@ class MainWindow(QMainWindow):
         self.weights.load_requested.connect(self.load)
         self.weights.watch.looked.connect(self._show_tally)
         chat.reply_ended.connect(self._on_reply_ended)
-        chat.reply_dropped.connect(self.transcript.drop_last_reply)
-        chat.reply_went_on.connect(self.transcript.continue_reply)
         chat.shown.connect(self._on_shown)
-        self.chats.opened.connect(lambda: self.composer.set_text(self.chats.unsent))
-        chat.not_kept.connect(self.message_bar.show_message)
         chat.load_progressed.connect(self.model_bar.show_progress)
         chat.loaded.connect(self._on_loaded)
         chat.load_failed.connect(self.message_bar.show_message)
-        chat.prompt_returned.connect(lambda text, _files: self.composer.give_back(text))
         self.model_bar.load_requested.connect(self.load)
         self.model_bar.demo_requested.connect(self.open_demo)
         self.model_bar.cancel_requested.connect(self.stop)
@@ -221,10 +213,9 @@ class MainWindow(QMainWindow):
         self.welcome.demo_requested.connect(self.open_demo)
         self.welcome.open_requested.connect(self.model_bar.choose_folder)
         self.welcome.again_requested.connect(self._open_last)
-        self.composer.submitted.connect(self.send)
+        self.composer.submitted.connect(self.files.send)
         self.composer.stop_requested.connect(self.stop)
         self.composer.take_back_requested.connect(chat.take_back)
-        self.composer.edited.connect(chat.edit)
         self.composer.text_changed.connect(self._keep_unsent)
         self.panel.changed.connect(self._on_choices)
         self.panel.presets.saved.connect(lambda presets: self.memory.change(presets=presets))
@@ -269,14 +260,7 @@ class MainWindow(QMainWindow):
     @Slot(str)
     def send(self, text: str) -> None:
         """Say something to the model, or give it back to the composer with the reason why that cannot be done now."""
-        if not self.files.check_sight():
-            self.composer.give_back(text)
-            return
-        files = self.attaching.take()
-        if not self.controller.send(text, files):
-            self.attaching.set_files(files)
-            self.composer.give_back(text)
-            self.message_bar.show_message(self.controller.why_not_send() or "The message is empty.", "info")
+        self.files.send(text)
 
     @Slot()
     def new_chat(self) -> None:
@@ -320,13 +304,8 @@ class MainWindow(QMainWindow):
 
     # What the engine tells
 
-    @Slot(object)
-    def _on_user_said(self, row: MessageRow) -> None:
-        self.transcript.add_user(row.content, row.id, self.chats.files(row.id))
-
-    @Slot(int)
-    def _on_reply_began(self, message: int) -> None:
-        self.transcript.begin_reply(message)
+    @Slot()
+    def _on_reply_began(self) -> None:
         self._tally = Tally()
         self._keep_unsent()  # a message that waited has been sent
 
@@ -346,7 +325,6 @@ class MainWindow(QMainWindow):
     @Slot()
     def _on_shown(self) -> None:
         """Another path or another conversation is open."""
-        self.transcript.show(self.chats.entries())
         self.weights.panel.clear()
         self.runs.clear()
         self._tally = Tally()
@@ -413,6 +391,7 @@ class MainWindow(QMainWindow):
             self.weights,
             self.desk,
             self.reading,
+            self.files,
         ):
             part.apply_theme(theme)
         for mode in ("system", "light", "dark"):

@@ -118,7 +118,8 @@ class Composer(QFrame):
         self.button.setFixedSize(QSize(4 * GRID, 4 * GRID))
         foot = QHBoxLayout()
         foot.setSpacing(GRID)
-        foot.addWidget(tool("attach", "Attach files (Ctrl+Shift+A)", self.attach_requested.emit, role="muted"))
+        attach = tool("attach", "Attach files (Ctrl+Shift+A)", self.attach_requested.emit, role="muted")
+        foot.addWidget(attach)
         foot.addWidget(self.hint)
         foot.addWidget(self._take_back)
         self._end_edit = push("Leave it as it was", self.end_edit, kind="link", name="Stop editing the message")
@@ -134,6 +135,8 @@ class Composer(QFrame):
         column.addWidget(self.edit)
         column.addLayout(foot)
         self.setFocusProxy(self.edit)
+        self.setTabOrder(self.edit, self.button)
+        self.setTabOrder(self.button, attach)
         self.show_state("", running=False, stopping=False, queued=False)
         self._on_focus(False)
 

@@ -10,10 +10,12 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.chat.composer import Composer
 from app.chat.controller import ChatController
-from app.history.attaching import PICTURE_SUFFIXES, Attaching
+from app.history.attaching import PICTURE_SUFFIXES
+from app.history.attachment_bar import AttachmentBar
 from app.history.chats import user_message
 from app.history.store import Attachment
 from app.message_bar import MessageBar
+from app.theme import Theme
 from app.worker import CountJob
 
 if TYPE_CHECKING:
@@ -24,11 +26,12 @@ class AttachmentDesk(QObject):
     """Connects the files of the message with the composer, the model and the message area."""
 
     def __init__(
-        self, window: QWidget, attaching: Attaching, composer: Composer, chat: ChatController, bar: MessageBar
+        self, window: QWidget, cards: AttachmentBar, composer: Composer, chat: ChatController, bar: MessageBar
     ) -> None:
         super().__init__(window)
         self._window = window
-        self.attaching = attaching
+        self._cards = cards
+        self.attaching = attaching = cards.attaching
         self._composer = composer
         self._chat = chat
         self._bar = bar
@@ -38,8 +41,27 @@ class AttachmentDesk(QObject):
         composer.edit.files_pasted.connect(self.add)
         composer.edit.picture_pasted.connect(self._add_pasted)
         chat.engine.counted.connect(self._on_counted)
-        chat.prompt_returned.connect(lambda _text, files: attaching.set_files(files))
+        chat.prompt_returned.connect(self._give_back)
         chat.loaded.connect(self._on_loaded)
+
+    def apply_theme(self, theme: Theme) -> None:
+        self._cards.apply_theme(theme)
+
+    @Slot(str)
+    def send(self, text: str) -> None:
+        """Say something to the model, or give it back to the composer with the reason why that cannot be done now."""
+        if not self.check_sight():
+            self._composer.give_back(text)
+            return
+        files = self.attaching.take()
+        if not self._chat.send(text, files):
+            self._give_back(text, files)
+            self._bar.show_message(self._chat.why_not_send() or "The message is empty.", "info")
+
+    @Slot(str, object)
+    def _give_back(self, text: str, files: tuple[Attachment, ...]) -> None:
+        self.attaching.set_files((*files, *self.attaching.files))
+        self._composer.give_back(text)
 
     @Slot()
     def choose(self) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QByteArray, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QByteArray, QSize, Qt, Slot
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app.history.attaching import Attaching
 from app.history.store import Attachment
-from app.theme import GRID
+from app.icons import ink_icons
+from app.theme import GRID, Theme
 from app.widgets import label, named, tool
 
 SIDE = 5 * GRID
@@ -17,11 +18,10 @@ SIDE = 5 * GRID
 class AttachmentBar(QScrollArea):
     """A row of cards; hidden while there are none."""
 
-    rebuilt = Signal()
-    """There are new cards, whose icons have no ink yet."""
-
-    def __init__(self, attaching: Attaching, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._theme = theme
+        self.attaching = Attaching(self)
         self.setObjectName("attachmentBar")
         self.setAccessibleName("Attached files")
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -29,9 +29,11 @@ class AttachmentBar(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFixedHeight(SIDE + 3 * GRID)
-        self._attaching = attaching
-        attaching.changed.connect(self._rebuild)
+        self.attaching.changed.connect(self._rebuild)
         self._rebuild()
+
+    def apply_theme(self, theme: Theme) -> None:
+        self._theme = theme
 
     @Slot()
     def _rebuild(self) -> None:
@@ -39,12 +41,12 @@ class AttachmentBar(QScrollArea):
         row = QHBoxLayout(strip)
         row.setContentsMargins(0, 0, 0, GRID)
         row.setSpacing(GRID)
-        for file in self._attaching.files:
+        for file in self.attaching.files:
             row.addWidget(self._card(file))
         row.addStretch(1)
         self.setWidget(strip)
-        self.setVisible(bool(self._attaching.files))
-        self.rebuilt.emit()
+        self.setVisible(bool(self.attaching.files))
+        ink_icons(strip, self._theme)
 
     def _card(self, file: Attachment) -> QFrame:
         card = named(QFrame(), "attachmentCard")
@@ -59,11 +61,11 @@ class AttachmentBar(QScrollArea):
         lines.addWidget(name)
         lines.addWidget(label(self._cost(file), "caption"))
         row.addLayout(lines)
-        row.addWidget(tool("close", f"Remove {file.name}", lambda: self._attaching.remove(file), role="muted"))
+        row.addWidget(tool("close", f"Remove {file.name}", lambda: self.attaching.remove(file), role="muted"))
         return card
 
     def _cost(self, file: Attachment) -> str:
-        tokens = self._attaching.tokens.get(file)
+        tokens = self.attaching.tokens.get(file)
         return f"{tokens:,} tokens" if tokens is not None else f"{max(1, len(file.data) // 1024):,} KiB"
 
 

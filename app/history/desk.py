@@ -48,6 +48,14 @@ class HistoryDesk(QObject):
         self.tools: MessageTools | None = None
         self._actions: Mapping[str, QAction] = {}
         controller.changed.connect(self.refresh)
+        controller.user_said.connect(self._on_user_said)
+        controller.reply_began.connect(view.model.begin_reply)
+        controller.reply_dropped.connect(view.model.drop_last_reply)
+        controller.reply_went_on.connect(view.model.continue_reply)
+        controller.shown.connect(self._on_shown)
+        controller.not_kept.connect(bar.show_message)
+        composer.edited.connect(controller.edit)
+        self._chats.opened.connect(self._on_opened)
 
     def slots(self) -> dict[str, Callable[[], object]]:
         """What the window's actions do."""
@@ -72,6 +80,21 @@ class HistoryDesk(QObject):
         self.tools = MessageTools(self._view, self._chats, actions)
         self.tools.targeted.connect(self.refresh)
         self.refresh()
+
+    @Slot(object)
+    def _on_user_said(self, row: MessageRow) -> None:
+        self._view.model.add_user(row.content, row.id, self._chats.files(row.id))
+
+    @Slot()
+    def _on_shown(self) -> None:
+        """Another path or another conversation is open."""
+        self._view.model.show(self._chats.entries())
+
+    @Slot()
+    def _on_opened(self) -> None:
+        unsent = self._chats.unsent
+        self._composer.end_edit()
+        self._composer.set_text(unsent)
 
     def apply_theme(self, theme: Theme) -> None:
         self.sidebar.apply_theme(theme)
