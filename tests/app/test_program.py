@@ -28,7 +28,7 @@ def as_before(qapp: QApplication) -> Iterator[None]:
 
 
 def go(folder: Path, script: Script, errand: Errand, model: Path = DEMO) -> int:
-    request = Request(folder / "settings", model, None, "dark", (780, 600), errand)
+    request = Request(folder / "settings", model, theme="dark", size=(780, 600), errand=errand)
     return run(request, script.load_model, lambda: DEMO)
 
 
