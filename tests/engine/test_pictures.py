@@ -105,9 +105,8 @@ def test_many_tokens_over_mixed_chats_are_those_of_plain_decoding(
             names = rng.choice(["", "a", "b", "ab"])
             messages.append(Message("user", str(rng.choice(WORDS)), tuple(picture(n) for n in names)))
             drafter = str(rng.choice(["mtp", "ngram", "mtp+ngram"]))
-            draft = DraftOptions(
-                drafter, int(rng.integers(0, 15)), str(rng.choice(["fixed", "adaptive", "cost-aware"]))
-            )  # type: ignore[arg-type]
+            length = str(rng.choice(["fixed", "adaptive", "cost-aware"]))
+            draft = DraftOptions(drafter, int(rng.integers(0, 15)), length)  # type: ignore[arg-type]
             options = GenerateOptions(max_new_tokens=int(rng.integers(20, 60)), ignore_eos=True, draft=draft)
             ours = finish(list(drafted.reply(messages, options)))
             theirs = finish(list(plain.reply(messages, replace(options, draft=DraftOptions("none")))))
