@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QListView,
     QMenu,
     QProgressBar,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -48,6 +49,8 @@ class LibraryDialog(QDialog):
         self._catalogue = catalogue
         self.search = QLineEdit(placeholderText="Search by name, type or folder", clearButtonEnabled=True)
         self.search.setAccessibleName("Search the library")
+        for clear in self.search.findChildren(QToolButton):
+            clear.setAccessibleName("Clear the search")
         self.search.textChanged.connect(self._show)
         self.model = EntryModel()
         self.delegate = EntryDelegate(theme)
