@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.worker import ReplyJob, SessionLike, TaskJob, records_of
-from engine import DraftOptions, EngineError, Failed, Finished, PrefillProgress, Round, SelfCheck
+from engine import DraftOptions, EngineError, Failed, Finished, PrefillProgress, Round
 
 if TYPE_CHECKING:
-    from engine import GenerateOptions
+    from engine import GenerateOptions, SelfCheck
 
 PLAIN_TOKENS = 64
 """Enough for a steady speed, and soon done."""
