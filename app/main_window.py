@@ -467,6 +467,7 @@ class MainWindow(QMainWindow):
     def _finish_closing(self) -> None:
         self._patience.stop()
         self.weights.close()
+        self.runs.recorder.wait()
         self.controller.leave()
         self.hide()
         self.closed.emit()

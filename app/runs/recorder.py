@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal, SignalInstance, Slot
 
 from app.runs.store import RunStore
 from app.worker import EngineHandle, ModelLike, ReplyJob, SessionLike, TaskJob
@@ -46,7 +47,7 @@ class RunRecorder(QObject):
         self._records.extend(records)
 
     def wait(self) -> None:
-        """Block until the newest run is written; for tests."""
+        """Block until the newest run is written."""
         if self._writer is not None:
             self._writer.join()
 
@@ -73,9 +74,15 @@ class RunRecorder(QObject):
             try:
                 path = self._store.write(header, records)
             except EngineError as error:
-                self.failed.emit(str(error))
+                self._tell(self.failed, str(error))
             else:
-                self.kept.emit(path)
+                self._tell(self.kept, path)
+
+    @staticmethod
+    def _tell(signal: SignalInstance, news: object) -> None:
+        """Nobody is told any more when the window went while the run was written; the run is kept all the same."""
+        with suppress(RuntimeError):
+            signal.emit(news)
 
 
 def describe(model: ModelLike, session: SessionLike | None, job: ReplyJob) -> TraceHeader:
