@@ -27,20 +27,23 @@ from tests.bench.llama_server import LlamaServer, own_speed
 if TYPE_CHECKING:
     from engine import Model
 
-PREFILL, DECODED = 512, 24
+DECODED = 24
 
 Speeds = dict[str, list[float]]
 """Tokens per second by what was measured, one for each turn."""
 
 
-def compare(bench: Path, file: Path, threads: int, turns: int) -> dict[str, Speeds]:
+def compare(bench: Path, file: Path, threads: int, turns: int, prefill: int) -> dict[str, Speeds]:
     """Speeds of `draftscope` and `llama.cpp` in `turns` turns of both."""
-    model = load_model(file, options=LoadOptions(threads=threads, context=PREFILL + DECODED))
+    model = load_model(file, options=LoadOptions(threads=threads, context=prefill + DECODED))
     found: dict[str, Speeds] = {"draftscope": defaultdict(list), "llama.cpp": defaultdict(list)}
     try:
-        _own_turn(model)  # memory that later turns use again
+        _own_turn(model, prefill)  # memory that later turns use again
         for _ in range(turns):
-            for name, speeds in (("draftscope", _own_turn(model)), ("llama.cpp", _their_turn(bench, file, threads))):
+            for name, speeds in (
+                ("draftscope", _own_turn(model, prefill)),
+                ("llama.cpp", _their_turn(bench, file, threads, prefill)),
+            ):
                 for what, speed in speeds.items():
                     found[name][what].append(speed)
     finally:
@@ -48,24 +51,24 @@ def compare(bench: Path, file: Path, threads: int, turns: int) -> dict[str, Spee
     return found
 
 
-def _own_turn(model: Model) -> dict[str, float]:
+def _own_turn(model: Model, prefill: int) -> dict[str, float]:
     """As llama-bench measures: a prompt of random tokens, then from an empty cache one random token after the other."""
     random = np.random.default_rng(0)
-    tokens = random.integers(0, model.info.vocabulary, PREFILL + DECODED).tolist()
+    tokens = random.integers(0, model.info.vocabulary, prefill + DECODED).tolist()
     reader = model.new_target()
     start = time.perf_counter()
-    reader.logits(reader.forward(tokens[:PREFILL])[-1:])
-    prefill = PREFILL / (time.perf_counter() - start)
+    reader.logits(reader.forward(tokens[:prefill])[-1:])
+    reading = prefill / (time.perf_counter() - start)
     writer = model.new_target()
     writer.logits(writer.forward(tokens[:1]))
     start = time.perf_counter()
-    for token in tokens[PREFILL:]:
+    for token in tokens[prefill:]:
         writer.logits(writer.forward([token]))
-    return {"prefill": prefill, "decode": DECODED / (time.perf_counter() - start)}
+    return {"prefill": reading, "decode": DECODED / (time.perf_counter() - start)}
 
 
-def _their_turn(bench: Path, file: Path, threads: int) -> dict[str, float]:
-    command = [bench, "-m", file, "-t", threads, "-p", PREFILL, "-n", DECODED, "-r", 1, "-o", "json"]
+def _their_turn(bench: Path, file: Path, threads: int, prefill: int) -> dict[str, float]:
+    command = [bench, "-m", file, "-t", threads, "-p", prefill, "-n", DECODED, "-r", 1, "-o", "json"]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True)
     return {"prefill" if run["n_prompt"] else "decode": run["avg_ts"] for run in json.loads(done.stdout)}
 
@@ -112,12 +115,14 @@ def main() -> None:
     parser.add_argument("--drafts", type=int, default=3, help="for --llama-server (default: 3)")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="default: 1 2")
     parser.add_argument("--turns", type=int, default=3, help="of both (default: 3)")
+    parser.add_argument("--prefill", type=int, default=512, metavar="N", help="tokens of the prompt (default: 512)")
     arguments = parser.parse_args()
     configure_environment()
     print(f"{arguments.file.name}, load {os.getloadavg()[0]:.1f}")
     for threads in arguments.threads:
         if arguments.llama_bench:
-            for line in lines(compare(arguments.llama_bench, arguments.file, threads, arguments.turns)):
+            found = compare(arguments.llama_bench, arguments.file, threads, arguments.turns, arguments.prefill)
+            for line in lines(found):
                 print(f"{threads} threads  {line}", flush=True)
         if arguments.llama_server:
             prompts = arguments.prompt or ["What is the capital of France?", "Count from 1 to 20."]
