@@ -26,7 +26,6 @@ class Shot:
 SHOTS = (
     Shot("chat-light", ("--model", "demo", "--prompt", STORY, "--theme", "light", "--size", "1280x800")),
     Shot("chat-dark", ("--model", "demo", "--prompt", STORY, "--theme", "dark", "--size", "1280x800")),
-    Shot("start", ("--model", "demo", "--theme", "light", "--size", "1280x800")),
 )
 
 
@@ -39,11 +38,20 @@ def take(shot: Shot, folder: Path) -> None:
     print(picture)
 
 
+def take_by_script(script: str, name: str, folder: Path) -> None:
+    """A picture that needs more than the command line: a script beside this one makes it."""
+    picture = folder / f"{name}.png"
+    subprocess.run([sys.executable, str(ROOT / "packaging" / script), str(picture)], cwd=ROOT, check=True)
+    print(picture)
+
+
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "packaging" / "screenshots"
     folder.mkdir(parents=True, exist_ok=True)
     for shot in SHOTS:
         take(shot, folder)
+    take_by_script("screenshot_memory.py", "memory", folder)
+    take_by_script("screenshot_picture.py", "picture", folder)
 
 
 if __name__ == "__main__":
