@@ -8,6 +8,8 @@ SHELL := /bin/sh
 .PHONY: help setup setup-dev run test lint format types unit slow clean distclean
 
 PY := .venv/bin/python
+# Files stay whole: what a file loads once is loaded by one worker.
+WORKERS := -n 2 --dist loadfile
 export PYTHON
 
 help: ## what can be made
@@ -36,10 +38,10 @@ types: setup-dev ## static types
 	$(PY) -m mypy
 
 unit: setup-dev ## the test suite
-	QT_QPA_PLATFORM=offscreen $(PY) -m pytest -q
+	QT_QPA_PLATFORM=offscreen $(PY) -m pytest -q $(WORKERS)
 
 slow: setup-dev ## the test suite with the tests that take minutes
-	QT_QPA_PLATFORM=offscreen $(PY) -m pytest -q --run-slow
+	QT_QPA_PLATFORM=offscreen $(PY) -m pytest -q $(WORKERS) --run-slow
 
 clean: ## remove caches and build products
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
