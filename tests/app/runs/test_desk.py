@@ -170,6 +170,7 @@ def test_plain_decoding_is_measured_on_the_last_prompt(loaded: MainWindow, qtbot
         cost.measure_requested.emit()
     assert script.options[-1].draft.drafter == "none"
     assert cost.plain is not None
+    cost.show_model(loaded.inspector.model)  # a card that is scrolled out of sight is drawn when it is seen
     assert cost.speed_up == pytest.approx(1.0), "the script is as fast without drafts"
     assert "plain decoding" in cost.words.text()
 
