@@ -239,9 +239,7 @@ class ScriptedSession:
     def prompt_tokens(self, messages: Sequence[Message], options: GenerateOptions) -> list[int]:
         return [len(word) for message in messages for word in message.content.split()]
 
-    def check(
-        self, progress: Callable[[int, int], None] | None = None, cancel: CancelToken | None = None
-    ) -> SelfCheck:
+    def check(self, progress: Callable[[int, int], None] | None = None, cancel: CancelToken | None = None) -> SelfCheck:
         self.script.calls.append("check")
         if progress is not None:
             progress(3, 3)

@@ -62,6 +62,8 @@ _DENSE, _MOE = open_checkpoint(DATA / "tiny-dense"), open_checkpoint(DATA / "tin
 @settings(deadline=None, max_examples=25)
 @given(st.sampled_from([_DENSE, _MOE]), st.floats(0, 1.05), st.floats(0, 1.05))
 def test_more_memory_never_predicts_fewer_tokens(checkpoint: Checkpoint, one: float, other: float) -> None:
+    """At the draft length that the residency is chosen for (3): plain decoding may lose a layer's place to the MTP
+    layer's."""
     base = make_plan(checkpoint)
     small, large = (
         make_plan(checkpoint, budget=base.minimum + int(share * (base.everything - base.minimum)), machine=DISK)
@@ -69,7 +71,7 @@ def test_more_memory_never_predicts_fewer_tokens(checkpoint: Checkpoint, one: fl
     )
     assert small.total_bytes <= (small.budget or 0)
     assert large.total_bytes <= (large.budget or 0)
-    assert small.predictions[0].tokens_per_s <= large.predictions[0].tokens_per_s * 1.001
+    assert small.predictions[3].tokens_per_s <= large.predictions[3].tokens_per_s * 1.001
 
 
 def test_streaming_makes_drafts_pay_more(dense: Checkpoint) -> None:
