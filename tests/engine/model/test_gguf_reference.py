@@ -13,9 +13,10 @@ from tests.engine.model.conftest import DATA, Loaded, load
 FILES = [*(("tiny-dense", q) for q in ("Q8_0", "Q4_K_M", "IQ4_XS", "Q2_K")), ("tiny-moe", "Q4_K_M")]
 FLOAT = 2e-3
 """Float activations: the reference's tolerance on logits."""
-INT8 = 0.15
-"""Int8 activations: root mean square of the difference, as a share of the logits' spread. These models are far more
-sensitive to rounding than real ones; llama.cpp, which rounds the same way, is off by as much."""
+INT8 = {"tiny-dense": 0.06, "tiny-moe": 0.11}
+"""Int8 activations: root mean square of the difference, as a share of the logits' spread. Measured: 0.028 (Q8_0) to
+0.052 (Q2_K) for the dense files, 0.102 for the mixture of experts. These models are far more sensitive to rounding than
+real ones."""
 
 
 @pytest.fixture(scope="module", params=FILES, ids="-".join)
@@ -88,7 +89,7 @@ def test_int8_activations_are_near(rounded: Loaded, gold: tuple[str, str, dict[s
     logits = session.logits(session.forward(prompt_ids(name, "long")))
     expected = arrays["long.logits"]
     error = np.sqrt(np.mean((logits[-len(expected) :] - expected) ** 2)) / expected.std()
-    assert error < INT8
+    assert error < INT8[name]
 
 
 def test_int8_rows_do_not_depend_on_the_pass(rounded: Loaded, gold: tuple[str, str, dict[str, np.ndarray]]) -> None:
