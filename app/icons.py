@@ -47,11 +47,16 @@ def icon(name: str, colour: str, disabled: str) -> QIcon:
     return made
 
 
+def program_drawing(size: int) -> str:
+    """The drawing of the program's mark for this many pixels: small ones have their edges on pixels."""
+    return "draftscope-16" if size <= 16 else "draftscope-24" if size <= 24 else "draftscope"
+
+
 def program_icon() -> QIcon:
     """The program's mark."""
     made = QIcon()
     for size in (16, 24, 32, 48, 64, 128, 256):
-        made.addPixmap(pixmap("draftscope", "#000000", size))
+        made.addPixmap(pixmap(program_drawing(size), "#000000", size))
     return made
 
 

@@ -14,6 +14,7 @@ from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
+from app import APP_ID
 from app.crash import CrashReporter
 from app.drive import Drive, Errand
 from app.help import log
@@ -59,7 +60,7 @@ def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> in
     assert isinstance(app, QApplication)
     app.setApplicationName("draftscope")
     app.setApplicationDisplayName("Draftscope")
-    QGuiApplication.setDesktopFileName("draftscope")
+    QGuiApplication.setDesktopFileName(APP_ID)
     app.setWindowIcon(program_icon())
     name = socket_name(request.settings_dir) if request.single else ""
     if name and hand_over(name, request.files):
