@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from engine import __version__
+
 
 def make_parser() -> argparse.ArgumentParser:
     """The command line of the window."""
@@ -19,6 +21,8 @@ def make_parser() -> argparse.ArgumentParser:
         prog="draftscope",
         description="Run Qwen3.5-family models on your own computer and watch speculative decoding at work.",
     )
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="open these as if dropped on the window")
+    parser.add_argument("--version", action="version", version=f"Draftscope {__version__}")
     parser.add_argument("--model", metavar="P", help="checkpoint to open, a folder or a file; `demo` comes along")
     parser.add_argument("--sidecar", type=Path, metavar="S", help="MTP sidecar to open with it")
     parser.add_argument("--run", type=Path, metavar="FILE", help="show a saved run (.jsonl); no model is needed")
@@ -71,6 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             model=model or None,
             sidecar=arguments.sidecar,
             run=arguments.run,
+            dropped=tuple(arguments.files),
             theme=arguments.theme,
             size=arguments.size,
             errand=errand if is_errand(arguments) else None,
@@ -91,6 +96,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     arguments = parser.parse_args(argv)
     if (arguments.prompt or arguments.sidecar) and not arguments.model:
         parser.error("--prompt and --sidecar need --model (it may be `demo`)")
+    if arguments.files and (arguments.model or arguments.run):
+        parser.error("files are opened by themselves; leave --model and --run out")
     if is_errand(arguments) and not (arguments.model or arguments.run):
         parser.error("--screenshot and --quit-when-done need --model (it may be `demo`) or --run")
     if arguments.run and arguments.model:

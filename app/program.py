@@ -38,6 +38,8 @@ class Request:
     sidecar: Path | None = None
     run: Path | None = None
     """A saved run to show; then no model is opened."""
+    dropped: tuple[Path, ...] = ()
+    """Files to open as if they were dropped on the window."""
     theme: ThemeMode | None = None
     size: tuple[int, int] | None = None
     errand: Errand | None = None
@@ -51,7 +53,7 @@ class Request:
     @property
     def files(self) -> list[Path]:
         """Everything that is to be opened."""
-        return [path for path in (self.model, self.sidecar, self.run) if path is not None]
+        return [path for path in (self.model, self.sidecar, self.run, *self.dropped) if path is not None]
 
 
 def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> int:
@@ -86,8 +88,10 @@ def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> in
         QTimer.singleShot(0, window, window.rooms.show_first_tour)
     if request.run is not None:
         QTimer.singleShot(0, window, lambda path=request.run: drive.show_run(path))
+    if request.dropped:
+        QTimer.singleShot(0, window, lambda: window.open_dropped(list(request.dropped)))
     first = request.model or (demo() if not window.memory.settings.recent else None)
-    if first is not None and request.run is None:
+    if first is not None and request.run is None and not request.dropped:
         QTimer.singleShot(0, window, lambda: window.load(first, request.sidecar))
     app.exec()
     if listener is not None:

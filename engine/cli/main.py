@@ -6,12 +6,15 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from engine.cli import bench, doctor, generate, inspect, logits, make_sidecar, quantize, trace
 from engine.errors import Cancelled, EngineError
 from engine.version import __version__
 
+INSTALLED = "draftscope-cli"
+"""What an installed Draftscope puts on the PATH."""
 BAD_INPUT = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -30,7 +33,7 @@ class OneLineParser(argparse.ArgumentParser):
 def make_parser() -> argparse.ArgumentParser:
     """The whole command line's grammar. Cheap: no command imports what it needs before it runs."""
     parser = OneLineParser(
-        prog="python -m engine",
+        prog=program_name(sys.argv[0]),
         description="Run Qwen3.5-family models and look at speculative decoding, without a window.",
         epilog="MODEL is a folder in the published layout, a .safetensors or .gguf file, or the word demo.",
     )
@@ -39,6 +42,11 @@ def make_parser() -> argparse.ArgumentParser:
     for command in COMMANDS:
         command.add_parser(commands)
     return parser
+
+
+def program_name(started: str) -> str:
+    """How the person started this program, for usage and errors."""
+    return INSTALLED if Path(started).stem == INSTALLED else "python -m engine"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
