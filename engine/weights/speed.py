@@ -16,8 +16,8 @@ from engine.weights.file_layer import DiskFiles, FileLayer, OpenFile, read_error
 from engine.weights.ranges import BLOCK
 from engine.weights.reader import CHUNK
 
-DEPTHS = (2, 4, 8)
-"""One read at a time never keeps a disk busy: it waits while the next one is prepared."""
+DEPTHS = (4, 8, 16)
+"""One or two reads at a time never keep a disk busy: it waits while the next one is prepared."""
 _ENOUGH = 1.1
 """A greater depth must be this much faster to be worth its threads."""
 
@@ -43,7 +43,7 @@ def measure_read_speed(
     files: FileLayer | None = None,
     cancel: CancelToken | None = None,
 ) -> ReadSpeed:
-    """Read places all over a file with 2, 4 and 8 requests at once; the smallest depth that is near the best wins.
+    """Read places all over a file with 4, 8 and 16 requests at once; the smallest depth that is near the best wins.
 
     Takes about `seconds` and reads at most `most_bytes` in all, in the request size that the weights are read with.
 

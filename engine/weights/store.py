@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from engine.files.checkpoint import Checkpoint
     from engine.files.sidecar import Sidecar
 
-DEFAULT_DEPTH = 4
+DEFAULT_DEPTH = 8
+"""Least number of reads at once. An idle machine does with fewer; while all cores compute, threads that read wait for a
+core now and then, and what is queued at the disk meanwhile keeps it busy."""
 _WORTH_MEASURING = 256 * 1024 * 1024
 """Bytes in one file from which the measurement, some tenths of a second, is worth its time."""
 
@@ -154,7 +156,8 @@ class WeightStore:
                 sizes[spec.file] = sizes.get(spec.file, 0) + spec.nbytes
             file = max(sizes, key=lambda path: sizes[path])
             worth_it = sizes[file] >= _WORTH_MEASURING
-            self._depth = measure_read_speed(file, files=self._reading.files).depth if worth_it else DEFAULT_DEPTH
+            measured = measure_read_speed(file, files=self._reading.files).depth if worth_it else 0
+            self._depth = max(DEFAULT_DEPTH, measured)
         return self._depth
 
     def _load(self, progress: Progress | None, cancel: CancelToken | None) -> None:

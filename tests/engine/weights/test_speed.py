@@ -34,7 +34,7 @@ def test_whole_blocks_inside_the_file(path: Path, files: FaultyFiles) -> None:
     assert all(offset % BLOCK == 0 and offset + size <= 5 * BLOCK for _, offset, size in files.reads)
 
 
-@pytest.mark.parametrize(("speeds", "depth"), [((100, 105, 109), 2), ((100, 190, 200), 4), ((2, 4, 8), 8)])
+@pytest.mark.parametrize(("speeds", "depth"), [((100, 105, 109), 4), ((100, 190, 200), 8), ((2, 4, 8), 16)])
 def test_the_smallest_depth_that_is_near_the_best(
     path: Path, monkeypatch: pytest.MonkeyPatch, speeds: tuple[int, ...], depth: int
 ) -> None:

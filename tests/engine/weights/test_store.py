@@ -268,14 +268,15 @@ def test_a_closed_store_still_gives_its_account(dense: Checkpoint, open_store: O
     assert set(store.residency().values()) == {"disk"}
 
 
-def test_the_number_of_reads_at_once_is_measured_once(
-    dense: Checkpoint, open_store: Opener, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("liked", "used"), [(4, 8), (16, 16)])
+def test_the_number_of_reads_at_once_is_measured_once_and_never_small(
+    liked: int, used: int, dense: Checkpoint, open_store: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured: list[Path] = []
 
     def measure(path: Path, **_: object) -> ReadSpeed:
         measured.append(path)
-        return ReadSpeed(1e9, 2, True, 1, 1.0)
+        return ReadSpeed(1e9, liked, True, 1, 1.0)
 
     monkeypatch.setattr(store_module, "measure_read_speed", measure)
     monkeypatch.setattr(store_module, "_WORTH_MEASURING", 1)
@@ -283,7 +284,7 @@ def test_the_number_of_reads_at_once_is_measured_once(
     assert measured == []
     for share in (0.2, 0.6):
         store.set_budget(budget_at(dense, share))
-        assert len(store._reader._threads) == 2
+        assert len(store._reader._threads) == used
     assert len(measured) == 1
 
 
