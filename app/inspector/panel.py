@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QTabWidget, QVBoxLayout, QWidget
 
-from app.inspector.acceptance_plot import AcceptancePlot
-from app.inspector.calibration_plot import CalibrationPlot
-from app.inspector.cost_plot import CostPlot
-from app.inspector.plot_card import PlotCard
-from app.inspector.plots import LengthPlot, RoundPlot, SpeedPlot, TimePlot
 from app.inspector.round_table import RoundTable
 from app.inspector.rounds_model import SHOWN_ROUNDS, Headline, RoundsModel, RoundWindow
 from app.inspector.scrubber import Scrubber
 from app.theme import Theme, current_theme
+from app.widgets import label
 from engine import Record, Round
+
+if TYPE_CHECKING:  # with it comes pyqtgraph, for which the window's first paint does not wait
+    from app.inspector.plot_stack import PlotStack
 
 _NOTHING = "–"
 _APART_MS = 12
@@ -56,6 +56,8 @@ class InspectorPanel(QWidget):
 
     round_chosen = Signal(object)
     """The `Round` that a person went to here, or None for all of them."""
+    measure_requested = Signal()
+    """Plain decoding is to be measured."""
 
     def __init__(self, theme: Theme | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -74,24 +76,71 @@ class InspectorPanel(QWidget):
         self.acceptance = Figure("accepted", "Accepted share of the drafts that were tested")
         self.speed = Figure("tokens/s", "Tokens per second of drafting and verifying")
         self.scrubber = Scrubber(self.model)
-        self.time = TimePlot(theme)
-        self.speeds = SpeedPlot(theme)
-        self.positions = AcceptancePlot(theme)
-        self.lengths = LengthPlot(theme)
-        self.calibration = CalibrationPlot(theme)
-        self.cost = CostPlot(theme)
         self.table = RoundTable(self.model)
-        self.cards = (self.time, self.speeds, self.positions, self.lengths, self.calibration, self.cost)
-        self._stale: set[PlotCard] = set()
-        """Plots out of sight that lack the newest rounds."""
-        self._over_rounds = (self.time, self.speeds, self.lengths)
+        self._theme = theme
+        self._stack: PlotStack | None = None
+        self._prepared = False
+        self._plain: float | None = None
+        self._button = False, ""
         self._lay_out()
         self.scrubber.moved.connect(self._on_scrubbed)
         self.table.round_chosen.connect(self.scrubber.go)
         self.tabs.currentChanged.connect(self._redraw)
-        for box in (self.positions.rate, self.positions.split):
-            box.currentIndexChanged.connect(self._redraw)
         self.apply_theme(theme)
+
+    # The plots: made when they are wanted, or when the window has time
+
+    @property
+    def plots(self) -> PlotStack:
+        """The plots; those that are missing are made now."""
+        stack = self._stack or self._begin_plots()
+        while not stack.whole:
+            self._grow()
+        return stack
+
+    @Slot()
+    def prepare(self) -> None:
+        """Make the plots, before there is anything to plot, one a turn of the event loop; if hidden, once shown."""
+        self._prepared = True
+        if self._whole is None and self.isVisible() and not self._due:
+            self._due.append(self._make_next)
+            self._apart.start()
+
+    @property
+    def _whole(self) -> PlotStack | None:
+        """The plots if all are there."""
+        return self._stack if self._stack is not None and self._stack.whole else None
+
+    def _make_next(self) -> None:
+        if self._whole is not None:
+            return
+        if self._stack is None:
+            self._begin_plots()
+        else:
+            self._grow()
+        self._due.append(self._draw_first if self._whole is not None else self._make_next)
+
+    def _begin_plots(self) -> PlotStack:
+        from app.inspector.plot_stack import PlotStack
+
+        self._stack = PlotStack(self.model, self._theme)
+        self._stack.measure_requested.connect(self.measure_requested)
+        self._stack.choice_changed.connect(self._redraw)
+        self._scroll.setWidget(self._stack)
+        return self._stack
+
+    def _grow(self) -> None:
+        """One more plot; the last one brings what was said before it was there."""
+        assert self._stack is not None
+        if self._stack.grow():
+            self.show_button(*self._button)
+            self.show_plain(self._plain)
+            self._stack.mark_round(self.scrubber.number)
+
+    def _draw_first(self) -> None:
+        if self.model.rounds:
+            self._drawn = -1
+            self.refresh_soon()
 
     def add_records(self, records: Sequence[Record]) -> None:
         """Count rounds; nothing is drawn."""
@@ -121,13 +170,16 @@ class InspectorPanel(QWidget):
         if self.tabs.currentWidget() is self.table:
             self._due.append(self._draw_table)
         else:
-            window = self._shown_window()
-            for card in self.cards:
-                if card.visibleRegion().isEmpty():
-                    self._stale.add(card)
-                else:
-                    self._due.append(lambda card=card: self._draw_card(card, window))  # type: ignore[misc]
+            self._plots_due()
         self._apart.start()
+
+    def _plots_due(self) -> None:
+        if (stack := self._whole) is None:
+            self._due.append(self._make_next)
+            return
+        window = self._shown_window()
+        for card in stack.in_sight():
+            self._due.append(lambda card=card: stack.draw(card, window))  # type: ignore[misc]
 
     def choose(self, record: Round | None) -> None:
         """Show a round that was chosen elsewhere; nothing if it is not among these."""
@@ -138,28 +190,40 @@ class InspectorPanel(QWidget):
 
     def show_plain(self, tokens_per_s: float | None) -> None:
         """What plain decoding was measured to do on this computer."""
-        self.cost.show_plain(tokens_per_s)
-        self.speeds.show_plain(tokens_per_s)
+        self._plain = tokens_per_s
+        if self._whole is not None:
+            self._whole.cost.show_plain(tokens_per_s)
+            self._whole.speeds.show_plain(tokens_per_s)
+
+    def show_button(self, enabled: bool, words: str = "") -> None:
+        """Whether plain decoding can be measured now, or what is going on instead."""
+        self._button = enabled, words
+        if self._whole is not None:
+            self._whole.cost.show_button(enabled, *filter(None, (words,)))
 
     def apply_theme(self, theme: Theme) -> None:
         """Use another palette."""
+        self._theme = theme
         self.setStyleSheet(
             f'QLabel[type="caption"] {{ color: {theme.muted}; }} #inspectorBody {{ background: {theme.surface}; }}'
             f" #inspectorScroll {{ background: {theme.surface}; border: none; }}"
         )
         self.scrubber.apply_theme(theme)
-        for card in self.cards:
-            card.apply_theme(theme)
+        if self._stack is not None:
+            self._stack.apply_theme(theme)
 
     def showEvent(self, event: QShowEvent) -> None:
         """What came while hidden is drawn now."""
         super().showEvent(event)
-        self.refresh()
+        if self._whole is not None:
+            self.refresh()
+        elif self._prepared or self.model.rounds:
+            self.prepare()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """More plots may be in sight now."""
         super().resizeEvent(event)
-        if self._stale:
+        if self._whole is not None:
             QTimer.singleShot(0, self, self._draw_stale)
 
     @Slot(object)
@@ -170,8 +234,8 @@ class InspectorPanel(QWidget):
     def _show_choice(self) -> None:
         """Mark the chosen round in every part."""
         number = self.scrubber.number
-        for plot in self._over_rounds:
-            plot.mark_round(number)
+        if self._stack is not None:
+            self._stack.mark_round(number)
         if self.tabs.currentWidget() is self.table:
             self.table.show_number(number)
         elif self.isVisible():
@@ -185,9 +249,11 @@ class InspectorPanel(QWidget):
         if self.tabs.currentWidget() is self.table:
             self._draw_table()
             return
-        window = self._shown_window()
-        for card in self.cards:
-            self._draw_card(card, window)
+        if self._stack is None and not self.model.rounds:
+            return
+        stack, window = self.plots, self._shown_window()
+        for card in stack.cards:
+            stack.draw(card, window)
 
     @Slot()
     def _draw_next(self) -> None:
@@ -199,10 +265,10 @@ class InspectorPanel(QWidget):
     @Slot()
     def _draw_stale(self) -> None:
         """Plots that came into sight by scrolling."""
-        window = self._shown_window() if self._stale else None
-        for card in [card for card in self._stale if not card.visibleRegion().isEmpty()]:
-            assert window is not None
-            self._draw_card(card, window)
+        if (stack := self._whole) is not None and (cards := stack.came_into_sight()):
+            window = self._shown_window()
+            for card in cards:
+                stack.draw(card, window)
 
     def _draw_figures(self) -> None:
         self._show_headline(self.model.headline())
@@ -212,16 +278,9 @@ class InspectorPanel(QWidget):
         self.table.rows.refresh()
         self.table.show_number(self.scrubber.number)
 
-    def _draw_card(self, card: PlotCard, window: RoundWindow) -> None:
-        self._stale.discard(card)
-        if isinstance(card, RoundPlot):
-            card.show_rounds(window)
-        elif isinstance(card, AcceptancePlot | CalibrationPlot | CostPlot):
-            card.show_model(self.model)
-
     def _draw_rounds(self) -> None:
         window = self._shown_window()
-        for plot in self._over_rounds:
+        for plot in self.plots.over_rounds:
             plot.show_rounds(window)
 
     def _shown_window(self) -> RoundWindow:
@@ -245,7 +304,7 @@ class InspectorPanel(QWidget):
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.setAccessibleName("Plots or rounds")
-        self.tabs.addTab(self._plots(), "Plots")
+        self.tabs.addTab(self._page(), "Plots")
         self.tabs.addTab(self.table, "Rounds")
         body = QFrame()
         body.setObjectName("inspectorBody")
@@ -259,23 +318,19 @@ class InspectorPanel(QWidget):
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(body)
 
-    def _plots(self) -> QScrollArea:
-        body = QFrame()
-        body.setObjectName("inspectorBody")
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 8)
-        column.setSpacing(4)
-        for card in self.cards:
-            column.addWidget(card, 0 if card is self.cost else 1)
-        scroll = QScrollArea()
-        scroll.setObjectName("inspectorScroll")
-        scroll.setAccessibleName("Plots")
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(body)
-        scroll.verticalScrollBar().valueChanged.connect(self._draw_stale)
-        return scroll
+    def _page(self) -> QScrollArea:
+        """Where the plots go."""
+        soon = label("The plots fill while a reply is written.", "caption")
+        soon.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._scroll = QScrollArea()
+        self._scroll.setObjectName("inspectorScroll")
+        self._scroll.setAccessibleName("Plots")
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.setWidget(soon)
+        self._scroll.verticalScrollBar().valueChanged.connect(self._draw_stale)
+        return self._scroll
 
 
 def _number(value: float | None, digits: int) -> str:

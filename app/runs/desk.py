@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
@@ -12,7 +13,6 @@ from app.chat.controller import ChatController
 from app.chat.transcript_view import TranscriptView
 from app.inspector.panel import InspectorPanel
 from app.inspector.round_link import RoundLink
-from app.runs.compare_view import CompareView
 from app.runs.experiments import Proof, measure_plain, prove, verdict
 from app.runs.recorder import RunRecorder
 from app.runs.run_view import RunView
@@ -22,6 +22,9 @@ from app.theme import Theme
 from app.widgets import push
 from app.worker import EngineHandle, TaskJob
 from engine import Finished, Record, Round, TraceError, read_trace
+
+if TYPE_CHECKING:  # with it comes pyqtgraph, for which the window's first paint does not wait
+    from app.runs.compare_view import CompareView
 
 _PROGRESS_MS = 200
 _NO_REPLY = "There is no reply of this start yet: send a message first."
@@ -45,7 +48,9 @@ class RunDesk(QObject):
         self.recorder = RunRecorder(engine, self.store, self)
         self.panel = RunsPanel(self.store)
         self.run = RunView(theme)
-        self.comparison = CompareView(theme)
+        self.comparison: CompareView | None = None
+        """Made for the first comparison."""
+        self._theme = theme
         self.stack = QStackedWidget()
         self._chat_link = RoundLink(view, inspector, self)
         self._run_link = RoundLink(self.run.view, inspector, self)
@@ -56,13 +61,12 @@ class RunDesk(QObject):
         self._progress = QTimer(self, interval=_PROGRESS_MS)
         self._progress.timeout.connect(self._show_progress)
         self.run.head.addWidget(push("Back to the chat", self.show_chat))
-        self.comparison.head.addWidget(push("Back to the chat", self.show_chat))
         self.panel.open_requested.connect(self.open_path)
         self.panel.compare_requested.connect(self.compare)
         self.panel.file_requested.connect(self.choose_file)
         self.recorder.kept.connect(lambda _path: self.panel.refresh())
         self.recorder.failed.connect(lambda problem: self.said.emit(problem, "warning"))
-        inspector.cost.measure_requested.connect(self.measure)
+        inspector.measure_requested.connect(self.measure)
         engine.task_ended.connect(self._on_task_ended)
         self._show_buttons()
 
@@ -86,7 +90,7 @@ class RunDesk(QObject):
 
     def wrap(self, chat: QWidget) -> QStackedWidget:
         """The window's middle: the chat, and what comes in its place."""
-        for page in (chat, self.run, self.comparison):
+        for page in (chat, self.run):
             self.stack.addWidget(page)
         return self.stack
 
@@ -122,8 +126,10 @@ class RunDesk(QObject):
 
     def apply_theme(self, theme: Theme) -> None:
         """Use another palette."""
+        self._theme = theme
         self.run.apply_theme(theme)
-        self.comparison.apply_theme(theme)
+        if self.comparison is not None:
+            self.comparison.apply_theme(theme)
 
     # Pages
 
@@ -166,12 +172,22 @@ class RunDesk(QObject):
     def compare(self, first: Path, second: Path) -> None:
         """Show two runs side by side."""
         try:
-            self.comparison.show_traces(read_trace(first), read_trace(second))
+            traces = read_trace(first), read_trace(second)
         except TraceError as error:
             self.said.emit(str(error), "error")
             return
-        self.stack.setCurrentWidget(self.comparison)
+        comparison = self.comparison or self._make_comparison()
+        comparison.show_traces(*traces)
+        self.stack.setCurrentWidget(comparison)
         self.page_changed.emit()
+
+    def _make_comparison(self) -> CompareView:
+        from app.runs.compare_view import CompareView
+
+        self.comparison = CompareView(self._theme)
+        self.comparison.head.addWidget(push("Back to the chat", self.show_chat))
+        self.stack.addWidget(self.comparison)
+        return self.comparison
 
     def _feed(self, rounds: list[Round] | tuple[Round, ...], *, of_run: bool) -> None:
         """Have the inspector show these rounds."""
@@ -242,9 +258,9 @@ class RunDesk(QObject):
     def _show_buttons(self) -> None:
         ready = self.recorder.last_job is not None and not self.showing_run
         if self._measure is not None:
-            self._inspector.cost.show_button(False, "Measuring plain decoding…")
+            self._inspector.show_button(False, "Measuring plain decoding…")
         else:
-            self._inspector.cost.show_button(ready)
+            self._inspector.show_button(ready)
 
 
 def is_run(path: Path) -> bool:

@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.inspector.panel import InspectorPanel
 from app.inspector.plot_card import PlotCard
+from app.inspector.plot_stack import KINDS
 from app.theme import DARK, LIGHT, Theme
 from tests.app.chat import scripted_records as script
 
@@ -22,11 +23,23 @@ def panel(qtbot: QtBot) -> InspectorPanel:
     panel = InspectorPanel(LIGHT)
     qtbot.addWidget(panel)
     panel.resize(420, 760)
+    assert panel.plots.whole
+    return panel
+
+
+@pytest.fixture
+def fresh(qtbot: QtBot) -> InspectorPanel:
+    """A panel whose plots are not made yet, as in a window that has just been shown."""
+    panel = InspectorPanel(LIGHT)
+    qtbot.addWidget(panel)
+    panel.resize(420, 760)
+    panel.show()
+    qtbot.waitExposed(panel)
     return panel
 
 
 def cards(panel: InspectorPanel) -> list[PlotCard]:
-    return list(panel.cards)
+    return panel.plots.cards
 
 
 def test_nothing_is_drawn_while_hidden_and_all_of_it_when_shown(panel: InspectorPanel, qtbot: QtBot) -> None:
@@ -83,15 +96,15 @@ def test_choices_change_the_acceptance_plot_at_once(panel: InspectorPanel) -> No
     panel.show()
     panel.add_records(script.long_reply(600))
     panel.refresh()
-    conditional = panel.positions.table()[1]
-    panel.positions.rate.setCurrentIndex(1)
-    survival = panel.positions.table()[1]
+    conditional = panel.plots.positions.table()[1]
+    panel.plots.positions.rate.setCurrentIndex(1)
+    survival = panel.plots.positions.table()[1]
     assert conditional != survival
     assert [row[2] for row in conditional] == [row[2] for row in survival], "accepted is the same count"
-    panel.positions.split.setCurrentIndex(2)
-    assert {row[0] for row in panel.positions.table()[1]} == {"MTP"}, "no n-gram drafts in this reply"
-    panel.positions.split.setCurrentIndex(1)
-    assert {row[0] for row in panel.positions.table()[1]} == {"answer"}, "no thinking in this reply"
+    panel.plots.positions.split.setCurrentIndex(2)
+    assert {row[0] for row in panel.plots.positions.table()[1]} == {"MTP"}, "no n-gram drafts in this reply"
+    panel.plots.positions.split.setCurrentIndex(1)
+    assert {row[0] for row in panel.plots.positions.table()[1]} == {"answer"}, "no thinking in this reply"
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
@@ -101,7 +114,7 @@ def test_a_theme_switch_reaches_the_plots(panel: InspectorPanel, qtbot: QtBot, t
     panel.add_records(script.reply())
     panel.refresh()
     panel.apply_theme(theme)
-    image = panel.positions.widget.grab().toImage()
+    image = panel.plots.positions.widget.grab().toImage()
     seen = {image.pixelColor(x, y).name() for x in range(0, image.width(), 3) for y in range(0, image.height(), 3)}
     assert {theme.surface, theme.accepted_mtp, theme.plain} <= seen
 
@@ -113,19 +126,19 @@ def test_every_plot_has_title_axes_with_units_reading_and_name(panel: InspectorP
         assert card.toolTip() == card.reading
         assert card.widget.accessibleName() == card.title
         assert card.plot.getAxis("bottom").labelText
-        assert card is panel.cost or card.plot.getAxis("left").labelText
-    assert "ms" in panel.time.plot.getAxis("left").labelText
-    assert "%" in panel.positions.plot.getAxis("left").labelText
+        assert card is panel.plots.cost or card.plot.getAxis("left").labelText
+    assert "ms" in panel.plots.time.plot.getAxis("left").labelText
+    assert "%" in panel.plots.positions.plot.getAxis("left").labelText
 
 
 def test_a_summary_in_words_for_screen_readers(panel: InspectorPanel) -> None:
     panel.show()
     panel.add_records(script.reply())
     panel.refresh()
-    assert panel.positions.accessibleDescription().startswith("position 1: ")
-    assert "n=" in panel.positions.accessibleDescription()
-    assert "verify" in panel.time.accessibleDescription()
-    assert "drafts" in panel.lengths.accessibleDescription()
+    assert panel.plots.positions.accessibleDescription().startswith("position 1: ")
+    assert "n=" in panel.plots.positions.accessibleDescription()
+    assert "verify" in panel.plots.time.accessibleDescription()
+    assert "drafts" in panel.plots.lengths.accessibleDescription()
 
 
 def test_numbers_pictures_and_drawings_can_be_saved(panel: InspectorPanel, qtbot: QtBot, tmp_path: Path) -> None:
@@ -147,7 +160,7 @@ def test_numbers_pictures_and_drawings_can_be_saved(panel: InspectorPanel, qtbot
         assert card.title in drawing
         assert "<image" not in drawing, "shapes, not pixels"
     with pytest.raises(OSError, match="could not be written"):
-        panel.time.save(tmp_path / "missing" / "x.png")
+        panel.plots.time.save(tmp_path / "missing" / "x.png")
 
 
 def test_a_drawing_has_the_same_shapes_in_the_same_places_as_the_screen(panel: InspectorPanel, qtbot: QtBot) -> None:
@@ -155,7 +168,7 @@ def test_a_drawing_has_the_same_shapes_in_the_same_places_as_the_screen(panel: I
     qtbot.waitExposed(panel)
     panel.add_records(script.long_reply(600))
     panel.refresh()
-    card = panel.positions
+    card = panel.plots.positions
     drawn = QImage(card.size(), QImage.Format.Format_RGB32)
     painter = QPainter(drawn)
     QSvgRenderer(QByteArray(card.drawing())).render(painter)
@@ -174,7 +187,7 @@ def test_a_drawing_has_the_same_shapes_in_the_same_places_as_the_screen(panel: I
 
 
 def test_the_menu_offers_all_formats(panel: InspectorPanel) -> None:
-    words = [action.text() for action in panel.time.export_menu().actions()]
+    words = [action.text() for action in panel.plots.time.export_menu().actions()]
     assert len(words) == 4
     for kind in ("PNG", "SVG", "CSV", "Copy"):
         assert any(kind in word for word in words)
@@ -184,7 +197,7 @@ def test_the_wheel_over_a_plot_is_left_to_the_panel(panel: InspectorPanel, qtbot
     panel.resize(420, 400)
     panel.show()
     qtbot.waitExposed(panel)
-    port = panel.time.widget.viewport()
+    port = panel.plots.time.widget.viewport()
     at = QPointF(60, 60)
     none = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase
     event = QWheelEvent(at, port.mapToGlobal(at), QPoint(0, -120), QPoint(0, -120), *none, False)
@@ -198,10 +211,10 @@ def test_a_right_click_on_a_plot_opens_its_menu(
     panel.show()
     opened: list[str] = []
     monkeypatch.setattr(PlotCard, "contextMenuEvent", lambda card, _event: opened.append(card.title))
-    port = panel.lengths.widget.viewport()
+    port = panel.plots.lengths.widget.viewport()
     at = QPoint(60, 60)
     QApplication.sendEvent(port, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, port.mapToGlobal(at)))
-    assert opened == [panel.lengths.title]
+    assert opened == [panel.plots.lengths.title]
 
 
 def test_the_axis_moves_in_steps(panel: InspectorPanel) -> None:
@@ -211,7 +224,7 @@ def test_the_axis_moves_in_steps(panel: InspectorPanel) -> None:
     for record in script.long_reply(150)[:60]:
         panel.add_records([record])
         panel.refresh()
-        ranges.add(tuple(panel.time.plot.viewRange()[0]))
+        ranges.add(tuple(panel.plots.time.plot.viewRange()[0]))
     assert len(ranges) <= 60 // 10
 
 
@@ -223,12 +236,51 @@ def test_a_refresh_while_streaming_draws_one_part_a_turn_and_leaves_out_what_is_
     qtbot.waitExposed(panel)
     panel.add_records(script.long_reply(300))
     panel.refresh_soon()
-    assert not panel.time.table()[1], "nothing is drawn at once"
+    assert not panel.plots.time.table()[1], "nothing is drawn at once"
     qtbot.waitUntil(lambda: not panel._apart.isActive())
-    assert panel.time.table()[1]
+    assert panel.plots.time.table()[1]
     assert panel.rounds.value.text() == str(panel.model.rounds)
-    assert not panel.calibration.table()[1], "it is far below"
+    assert not panel.plots.calibration.table()[1], "it is far below"
     scroll = panel.tabs.widget(0)
     assert isinstance(scroll, QScrollArea)
     scroll.verticalScrollBar().setValue(scroll.verticalScrollBar().maximum())
-    qtbot.waitUntil(lambda: bool(panel.calibration.table()[1]))
+    qtbot.waitUntil(lambda: bool(panel.plots.calibration.table()[1]))
+
+
+def test_plots_are_made_card_by_card_when_the_window_has_time(fresh: InspectorPanel, qtbot: QtBot) -> None:
+    assert fresh._stack is None, "the first paint waits for no plot"
+    fresh.prepare()
+    assert fresh._stack is None, "nothing at once"
+    qtbot.waitUntil(lambda: fresh._stack is not None and 0 < len(fresh._stack.cards) < len(KINDS))
+    qtbot.waitUntil(lambda: fresh._whole is not None)
+    assert not fresh.plots.time.table()[1]
+
+
+def test_rounds_that_come_first_have_the_plots_made_and_drawn(fresh: InspectorPanel, qtbot: QtBot) -> None:
+    fresh.add_records(script.reply())
+    fresh.refresh_soon()
+    qtbot.waitUntil(lambda: fresh._whole is not None and bool(fresh.plots.time.table()[1]))
+    assert fresh.rounds.value.text() == str(fresh.model.rounds)
+
+
+def test_what_was_said_before_the_plots_were_made_is_not_lost(fresh: InspectorPanel) -> None:
+    fresh.add_records(script.reply())
+    fresh.show_plain(12.5)
+    fresh.show_button(True)
+    fresh.apply_theme(DARK)
+    fresh.scrubber.go(3)
+    plots = fresh.plots
+    assert plots.cost.plain == 12.5
+    assert plots.cost.button.isEnabled()
+    assert plots.time._theme is DARK
+    assert plots.time._mark.value() == 3
+    assert plots.time._mark.isVisible()
+
+
+def test_a_panel_that_is_hidden_makes_its_plots_once_it_is_shown(qtbot: QtBot) -> None:
+    panel = InspectorPanel(LIGHT)
+    qtbot.addWidget(panel)
+    panel.prepare()
+    assert not panel._apart.isActive()
+    panel.show()
+    qtbot.waitUntil(lambda: panel._whole is not None)

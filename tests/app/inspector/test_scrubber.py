@@ -55,8 +55,8 @@ def test_a_round_chosen_elsewhere_is_shown_without_an_echo(panel: InspectorPanel
     heard = chosen(panel)
     panel.choose(panel.model.log[6])
     assert panel.scrubber.number == 7
-    assert panel.time._mark.value() == 7
-    assert panel.time._mark.isVisible()
+    assert panel.plots.time._mark.value() == 7
+    assert panel.plots.time._mark.isVisible()
     panel.choose(ALL)
     assert panel.scrubber.number is None, "a round of another run"
     assert not heard

@@ -86,7 +86,7 @@ def test_clicking_a_token_selects_its_round_everywhere(window: MainWindow, run: 
     record = reply.rounds[reply.round_of(cell)]
     number = window.inspector.model.number_of(record)
     assert window.inspector.scrubber.number == number
-    assert window.inspector.time._mark.value() == number
+    assert window.inspector.plots.time._mark.value() == number
     window.inspector.tabs.setCurrentWidget(window.inspector.table)
     assert [i.row() for i in window.inspector.table.selectionModel().selectedRows()] == [(number or 0) - 1]
     moment = view.painter.moment
@@ -163,7 +163,7 @@ def test_the_last_reply_is_proved(loaded: MainWindow, qtbot: QtBot, script: Scri
 
 def test_plain_decoding_is_measured_on_the_last_prompt(loaded: MainWindow, qtbot: QtBot, script: Script) -> None:
     answered(loaded, qtbot)
-    cost = loaded.inspector.cost
+    cost = loaded.inspector.plots.cost
     loaded.inspector.refresh()
     assert cost.speed_up is None
     with qtbot.waitSignal(loaded.engine.task_ended, timeout=PATIENCE_MS):
