@@ -1,0 +1,140 @@
+"""A download as it lies on disk: what was ordered, and how much is there. It outlives the program."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+
+from app.library.choice import size_text
+from app.library.hub.files import HubFile
+
+ORDER_NAME = ".draftscope-download.json"
+PART_SUFFIX = ".part"
+SPARE_BYTES = 64 << 20
+"""Left free on the disk, beside what is fetched."""
+_FORBIDDEN = set('<>:"|?*\\\0')
+
+
+class OrderError(Exception):
+    """A download cannot be kept where it was to go; the sentence says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Files of one commit of a repository, to be fetched into a folder."""
+
+    repo: str
+    commit: str
+    folder: Path
+    files: tuple[HubFile, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self.files)
+
+    def path(self, file: HubFile) -> Path:
+        """Where a file goes."""
+        return self.folder / file.path
+
+    def part(self, file: HubFile) -> Path:
+        """Where it grows until it is whole and verified."""
+        return self.folder / f"{file.path}{PART_SUFFIX}"
+
+    def present(self) -> int:
+        """Bytes that are there already."""
+        return sum(self._present(file) for file in self.files)
+
+    def _present(self, file: HubFile) -> int:
+        for path in (self.path(file), self.part(file)):
+            with suppress(OSError):
+                return min(file.size, path.stat().st_size)
+        return 0
+
+
+def home_of(place: Path, repo: str) -> Path:
+    """The folder of a repository below the person's folder for downloads."""
+    return place.joinpath(*repo.split("/"))
+
+
+def check_names(files: Iterable[HubFile]) -> None:
+    """Refuse names that would leave the folder, or that some system cannot write; the hub is trusted in nothing."""
+    for file in files:
+        parts = PurePosixPath(file.path).parts
+        bad = not parts or file.path.startswith("/") or any(p in ("..", ".") or _FORBIDDEN & set(p) for p in parts)
+        if bad or any(part == ORDER_NAME for part in parts):
+            raise OrderError(f"The file name “{file.path}” cannot be kept on disk; choose other files.")
+
+
+def free_bytes(folder: Path) -> int:
+    """Free space where a folder is or will be."""
+    for place in (folder, *folder.parents):
+        with suppress(OSError):
+            return shutil.disk_usage(place).free
+    return 0
+
+
+def check_space(order: Order) -> None:
+    """Refuse to begin what cannot fit."""
+    missing = order.size - order.present()
+    free = free_bytes(order.folder)
+    if missing + SPARE_BYTES > free:
+        raise OrderError(
+            f"{size_text(missing)} do not fit into {order.folder}, where {size_text(free)} are free; choose another "
+            "folder or make room."
+        )
+
+
+def save(order: Order) -> None:
+    """Write the order down, so that another start of the program can go on with it."""
+    check_names(order.files)
+    data = {"repo": order.repo, "commit": order.commit, "files": [asdict(file) for file in order.files]}
+    target = order.folder / ORDER_NAME
+    try:
+        order.folder.mkdir(parents=True, exist_ok=True)
+        new = target.with_suffix(".new")
+        with new.open("w", encoding="utf-8") as file:
+            json.dump(data, file, indent=1, ensure_ascii=False)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(target)
+    except OSError as error:
+        raise OrderError(f"{order.folder} cannot be written to ({error.strerror}); choose another folder.") from error
+
+
+def load(folder: Path) -> Order | None:
+    """The order that a folder waits for; None if there is none, or it makes no sense."""
+    try:
+        data = json.loads((folder / ORDER_NAME).read_text("utf-8"))
+        files = tuple(HubFile(f["path"], int(f["size"]), f["sha256"], f["git"]) for f in data["files"])
+        order = Order(str(data["repo"]), str(data["commit"]), folder, files)
+        check_names(files)
+    except (OSError, ValueError, KeyError, TypeError, OrderError):
+        return None
+    return order
+
+
+def close(order: Order) -> None:
+    """Everything is there: forget the order."""
+    (order.folder / ORDER_NAME).unlink(missing_ok=True)
+
+
+def discard(order: Order) -> None:
+    """Delete what is not whole, and the order. Files that are whole and verified stay."""
+    for file in order.files:
+        order.part(file).unlink(missing_ok=True)
+    close(order)
+    with suppress(OSError):  # only folders that are empty now
+        for folder in sorted({order.path(file).parent for file in order.files} | {order.folder}, reverse=True):
+            folder.rmdir()
+        order.folder.parent.rmdir()
+
+
+def awaited(folder: Path) -> frozenset[Path]:
+    """What an unfinished download will bring into this folder or below: it is not to be read before it is whole."""
+    order = load(folder)
+    return frozenset(order.path(file) for file in order.files) if order is not None else frozenset()

@@ -1,0 +1,204 @@
+"""The hub's real client against a hub on this computer: broken lines, damage, full disks, stops and going on."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from app.library.hub import client, order
+from app.library.hub.client import HubError
+from app.library.hub.fetch import Progress, Stop, fetch
+from app.library.hub.files import HubFile, parts
+from app.library.hub.order import ORDER_NAME, Order, OrderError
+from tests.app.library.hub.conftest import TOWER, WEIGHTS
+from tests.app.library.hub.server import COMMIT, Hub
+
+FILE = "tiny-Q4_K_M.gguf"
+
+
+def order_of(folder: Path, repo: str = "someone/tiny-GGUF", *names: str) -> Order:
+    listing = client.list_files(repo)
+    files = tuple(file for file in listing.files if not names or file.path in names)
+    return Order(listing.repo, listing.commit, folder, files)
+
+
+def get(ordered: Order, progress: Progress | None = None) -> Progress:
+    progress = progress or Progress()
+    fetch(ordered, client.stream, progress, pause_s=0.01)
+    return progress
+
+
+def test_files_come_with_sizes_and_checksums(hub: Hub) -> None:
+    listing = client.list_files("someone/tiny")
+    assert listing.commit == COMMIT
+    by_name = {file.path: file for file in listing.files}
+    assert by_name["model-00001-of-00002.safetensors"].size == len(WEIGHTS)
+    assert len(by_name["model-00001-of-00002.safetensors"].sha256) == 64
+    assert by_name["config.json"].sha256 == ""
+    assert len(by_name["config.json"].git) == 40
+    assert parts(listing)[0].size == len(WEIGHTS) + len(TOWER) + 2 + 25
+
+
+def test_a_search_finds_repositories(hub: Hub) -> None:
+    assert [hit.repo for hit in client.search("tiny")] == ["someone/tiny-GGUF", "someone/tiny"]
+    assert [hit.gated for hit in client.search("secret")] == [True]
+
+
+def test_only_what_was_ordered_is_fetched_and_no_trace_is_left(hub: Hub, tmp_path: Path) -> None:
+    progress = get(order_of(tmp_path / "m", "someone/tiny-GGUF", FILE, "README.md"))
+    assert (tmp_path / "m" / FILE).read_bytes() == WEIGHTS
+    assert sorted(path.name for path in (tmp_path / "m").iterdir()) == ["README.md", FILE]
+    assert progress.done == len(WEIGHTS) + 5
+    agents = {headers["user-agent"].split("/")[0] for _, _, headers in hub.requests}
+    assert agents == {"draftscope"}
+    assert not any("authorization" in headers for _, _, headers in hub.requests)
+
+
+def test_a_line_that_breaks_is_taken_up_where_it_broke(hub: Hub, tmp_path: Path) -> None:
+    hub.cut_after = [100_000, 50_000]
+    hub.failures = [503]
+    get(order_of(tmp_path, "someone/tiny-GGUF", FILE))
+    assert (tmp_path / FILE).read_bytes() == WEIGHTS
+    starts = [int(asked.removeprefix("bytes=").split("-")[0]) for asked in hub.fetched(FILE)]
+    assert starts[0] == 0
+    assert starts[-1] > 100_000, "what was there was not fetched again"
+
+
+def test_a_line_that_never_works_gives_up_with_a_sentence(hub: Hub, tmp_path: Path) -> None:
+    hub.failures = [503] * 20
+    with pytest.raises(HubError, match=r"127\.0\.0\.1.*failed at tiny-Q4_K_M\.gguf.*\(503\); try again later"):
+        get(order_of(tmp_path, "someone/tiny-GGUF", FILE))
+    assert len(hub.fetched(FILE)) == 6
+
+
+def test_stopped_in_the_middle_it_goes_on_from_there(hub: Hub, tmp_path: Path) -> None:
+    hub.hold_at = 150_000
+    progress, ended = Progress(), []
+
+    def run() -> None:
+        try:
+            get(order_of(tmp_path, "someone/tiny-GGUF", FILE), progress)
+        except Stop:
+            ended.append(True)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert hub.held.wait(10)
+    progress.stop.set()
+    hub.go.set()
+    thread.join(10)
+    assert ended
+    waiting = order.load(tmp_path)
+    assert waiting is not None
+    assert not (tmp_path / FILE).exists()
+    assert order.awaited(tmp_path) == {tmp_path / FILE}
+    there = waiting.present()
+    get(waiting)  # as another start of the program would
+    assert (tmp_path / FILE).read_bytes() == WEIGHTS
+    assert hub.fetched(FILE)[-1] == f"bytes={there}-{len(WEIGHTS) - 1}"
+    assert not (tmp_path / ORDER_NAME).exists()
+
+
+@pytest.mark.parametrize("name", [FILE, "config.json"])
+def test_what_arrives_damaged_is_deleted_and_said(hub: Hub, tmp_path: Path, name: str) -> None:
+    repo = "someone/tiny-GGUF" if name == FILE else "someone/tiny"
+    sent = hub.repos[repo].files[name]
+    hub.repos[repo].announced[name] = bytes(len(sent))
+    with pytest.raises(HubError, match=f"{name} arrived damaged"):
+        get(order_of(tmp_path, repo, name))
+    assert not (tmp_path / name).exists()
+    assert not (tmp_path / f"{name}.part").exists()
+
+
+def test_a_damaged_beginning_of_an_earlier_start_is_noticed(hub: Hub, tmp_path: Path) -> None:
+    (tmp_path / f"{FILE}.part").write_bytes(bytes(1000))
+    with pytest.raises(HubError, match="damaged"):
+        get(order_of(tmp_path, "someone/tiny-GGUF", FILE))
+    get(order_of(tmp_path, "someone/tiny-GGUF", FILE))
+    assert (tmp_path / FILE).read_bytes() == WEIGHTS
+
+
+def test_a_file_of_the_persons_own_is_never_overwritten(hub: Hub, tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"my own")
+    with pytest.raises(OrderError, match="is another file than the hub's"):
+        get(order_of(tmp_path, "someone/tiny-GGUF", FILE))
+    assert (tmp_path / FILE).read_bytes() == b"my own"
+    (tmp_path / FILE).write_bytes(WEIGHTS)
+    asked = len(hub.fetched(FILE))
+    get(order_of(tmp_path, "someone/tiny-GGUF", FILE))
+    assert len(hub.fetched(FILE)) == asked, "what is there already is not fetched"
+
+
+def test_what_cannot_fit_is_not_begun(hub: Hub, tmp_path: Path) -> None:
+    huge = Order("someone/tiny-GGUF", COMMIT, tmp_path / "m", (HubFile(FILE, 1 << 60),))
+    with pytest.raises(OrderError, match=r"1073741824\.0 GiB do not fit into .*; choose another folder or make room"):
+        get(huge)
+    assert hub.fetched(FILE) == []
+
+
+def test_a_disk_that_fills_up_is_told_and_what_is_there_stays(hub: Hub, tmp_path: Path) -> None:
+    """A real limit of the system on the size of files, in a process of its own."""
+    import subprocess
+    import sys
+
+    code = (
+        "import resource, signal, sys; from pathlib import Path; "
+        "from app.library.hub import client; from app.library.hub.fetch import fetch, Progress; "
+        "from app.library.hub.order import Order, OrderError; "
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "files = [f for f in client.list_files('someone/tiny-GGUF').files if f.path == sys.argv[2]]; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "try: fetch(Order('someone/tiny-GGUF', 'c0ffee' + '0' * 34, Path(sys.argv[1]), tuple(files)), client.stream, "
+        "Progress())\n"
+        "except OrderError as error: print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path), FILE], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.startswith(f"The disk of {tmp_path} is full; make room and resume"), done.stderr
+    assert (tmp_path / f"{FILE}.part").stat().st_size == 100_000
+    get(order.load(tmp_path))  # type: ignore[arg-type]
+    assert (tmp_path / FILE).read_bytes() == WEIGHTS
+
+
+@pytest.mark.parametrize("name", ["../evil.gguf", "/evil.gguf", "a/../../evil.gguf", "a:b.gguf", ORDER_NAME])
+def test_names_that_leave_the_folder_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(OrderError, match="cannot be kept on disk"):
+        order.save(Order("a/b", COMMIT, tmp_path, (HubFile(name, 1),)))
+    (tmp_path / ORDER_NAME).write_text(
+        json.dumps({"repo": "a/b", "commit": "x", "files": [{"path": name, "size": 1, "sha256": "", "git": ""}]})
+    )
+    assert order.load(tmp_path) is None
+
+
+def test_discarding_leaves_whole_files_and_the_persons_own(hub: Hub, tmp_path: Path) -> None:
+    folder = tmp_path / "someone" / "tiny"
+    ordered = order_of(folder, "someone/tiny-GGUF", FILE, "mmproj-F16.gguf")
+    order.save(ordered)
+    (folder / f"{FILE}.part").write_bytes(WEIGHTS[:500])
+    (folder / "notes.txt").write_text("mine")
+    order.discard(ordered)
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+    (folder / "notes.txt").unlink()
+    order.save(ordered)
+    order.discard(ordered)
+    assert not (tmp_path / "someone").exists()
+
+
+def test_errors_say_what_to_do(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(HubError, match=r"someone/nothing was not found at 127\.0\.0\.1:\d+, or it is private"):
+        client.list_files("someone/nothing")
+    with pytest.raises(HubError, match="no such revision"):
+        client.list_files("someone/tiny", "v9")
+    with pytest.raises(HubError, match=r"is gated: agree to its terms .* HF_TOKEN"):
+        get(order_of(tmp_path, "someone/secret"))
+    monkeypatch.setenv("HF_TOKEN", "hf_x")
+    get(order_of(tmp_path, "someone/secret"))
+    assert hub.requests[-1][2]["authorization"] == "Bearer hf_x"
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(HubError, match=r"127\.0\.0\.1:9 cannot be reached \(.*\); check the connection") as told:
+        client.list_files("someone/tiny")
+    assert told.value.passing
