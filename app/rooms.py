@@ -22,7 +22,7 @@ from app.settings import LoadChoices
 from app.style import Stylist
 from app.theme import Theme
 from app.worker import EngineHandle, LoadJob, LoadOutcome
-from engine import LoadOptions, diagnose
+from engine import LoadOptions
 
 LOG = logging.getLogger("draftscope")
 
@@ -102,6 +102,8 @@ class Rooms(QObject):
     @Slot()
     def show_doctor(self) -> None:
         """Look at this computer afresh."""
+        from engine import diagnose  # with it come packages that nothing else needs
+
         self.doctor = DoctorDialog(diagnose(), self._window)
         self.doctor.open()
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from app.inspector.columns import Floats
 from app.inspector.plot_card import PlotCard, Table
 from app.inspector.rounds_model import RoundWindow
 from app.theme import Theme
+
+if TYPE_CHECKING:
+    from app.inspector.columns import Floats
 
 _GAPS_BELOW = 90
 """With fewer rounds than this, bars stand apart."""

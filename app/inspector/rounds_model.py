@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-import numpy.typing as npt
-
-from app.inspector.columns import Columns, Floats
+from app.inspector.columns import Columns
 from engine import Record, Round, wilson_interval
+
+if TYPE_CHECKING:  # NumPy comes with the plots, after the window's first paint
+    from app.inspector.columns import Floats
 
 SHOWN_ROUNDS = 200
 POSITIONS = 16
@@ -22,8 +22,8 @@ FEW = 20
 SourceFilter = Literal["all", "mtp", "ngram"]
 PhaseFilter = Literal["all", "think", "answer"]
 Rate = Literal["conditional", "survival"]
-_SOURCES = {"mtp": 0, "ngram": 1}
-_PHASES = {"think": 0, "answer": 1}
+_SOURCES = ("mtp", "ngram")
+_PHASES = ("think", "answer")
 _DRAFT, _VERIFY, _WAIT, _OFFERED, _ACCEPTED, _EMITTED = range(6)
 _PROPOSED, _TESTED, _TAKEN = range(3)
 
@@ -114,9 +114,13 @@ class RoundsModel:
         """Every round; number n is at index n - 1."""
         self._numbers: dict[int, int] = {}
         self._columns = Columns(6)
-        self._counts: npt.NDArray[np.int64] = np.zeros((2, 2, POSITIONS, 3), np.int64)
-        self._bins: Floats = np.zeros((BINS, 3))
-        self._sums: Floats = np.zeros(6)
+        self._forget_counts()
+
+    def _forget_counts(self) -> None:
+        # Plain lists: rounds come one by one, and a single number costs NumPy more than it costs Python.
+        self._counts = {(phase, source): _zeros(POSITIONS) for phase in _PHASES for source in _SOURCES}
+        self._bins = [[0.0, 0.0, 0.0] for _ in range(BINS)]
+        self._sums = [0.0] * 6
 
     @property
     def rounds(self) -> int:
@@ -134,9 +138,7 @@ class RoundsModel:
         self.log.clear()
         self._numbers.clear()
         self._columns.clear()
-        self._counts[:] = 0
-        self._bins[:] = 0
-        self._sums[:] = 0
+        self._forget_counts()
         self.version += 1
 
     def number_of(self, record: Round) -> int | None:
@@ -146,7 +148,9 @@ class RoundsModel:
     def window(self, count: int = SHOWN_ROUNDS, last: int | None = None) -> RoundWindow:
         """The newest rounds, or those up to number `last`."""
         end = self.rounds if last is None else min(last, self.rounds)
-        rows = self._columns.rows(end - count, end).copy()
+        import numpy as np
+
+        rows = self._columns.rows(end - count, end)
         number = np.arange(end - len(rows) + 1, end + 1, dtype=np.float64)
         return RoundWindow(number, *(np.ascontiguousarray(column) for column in rows.T))
 
@@ -158,25 +162,32 @@ class RoundsModel:
         conditional: accepted of the drafts that were tested there, so everything before was accepted.
         survival: accepted of all that were proposed there.
         """
-        phases = slice(None) if phase == "all" else slice(_PHASES[phase], _PHASES[phase] + 1)
-        sources = slice(None) if source == "all" else slice(_SOURCES[source], _SOURCES[source] + 1)
-        counts = self._counts[phases, sources].sum(axis=(0, 1))
+        counts = self._counted(source, phase)
         column = _TESTED if rate == "conditional" else _PROPOSED
-        places = enumerate(counts, 1)
-        return [_rate(place, int(row[_TAKEN]), int(row[column])) for place, row in places if row[column]]
+        return [_rate(place, row[_TAKEN], row[column]) for place, row in enumerate(counts, 1) if row[column]]
+
+    def _counted(self, source: SourceFilter, phase: PhaseFilter) -> list[list[int]]:
+        """Proposed, tested and accepted drafts of each position."""
+        chosen = [
+            counts
+            for (of_phase, of_source), counts in self._counts.items()
+            if phase in ("all", of_phase) and source in ("all", of_source)
+        ]
+        return [[sum(column) for column in zip(*rows, strict=True)] for rows in zip(*chosen, strict=True)]
 
     def calibration(self) -> list[CalibrationBin]:
         """Acceptance by what the drafter itself claimed. Only drafts with a probability, tested ones, count."""
         return [
-            CalibrationBin(float(claimed / tested), _rate(number, int(taken), int(tested)))
+            CalibrationBin(claimed / tested, _rate(number, int(taken), int(tested)))
             for number, (tested, taken, claimed) in enumerate(self._bins, 1)
             if tested
         ]
 
     def headline(self) -> Headline:
         """The figures above the plots."""
-        tested, taken = (int(self._counts[..., column].sum()) for column in (_TESTED, _TAKEN))
-        emitted, seconds = float(self._sums[_EMITTED]), self.costs().total_s
+        counts = self._counted("all", "all")
+        tested, taken = (sum(row[column] for row in counts) for column in (_TESTED, _TAKEN))
+        emitted, seconds = self._sums[_EMITTED], self.costs().total_s
         return Headline(
             rounds=self.rounds,
             tokens_per_round=emitted / self.rounds if self.rounds else None,
@@ -186,7 +197,7 @@ class RoundsModel:
 
     def costs(self) -> Costs:
         """Where the time went."""
-        return Costs(*(float(self._sums[column]) / 1e3 for column in (_DRAFT, _VERIFY, _WAIT)))
+        return Costs(*(self._sums[column] / 1e3 for column in (_DRAFT, _VERIFY, _WAIT)))
 
     def _add(self, record: Round) -> None:
         self.log.append(record)
@@ -198,20 +209,29 @@ class RoundsModel:
         drafting = max(0.0, record.draft_s - max(0.0, wait - record.verify_s))
         row = (1e3 * drafting, 1e3 * verify, 1e3 * wait, len(record.drafts), accepted, len(record.committed))
         self._columns.append(row)
-        self._sums += row
+        self._sums = [total + value for total, value in zip(self._sums, row, strict=True)]
         self.version += 1
 
     def _count_drafts(self, record: Round) -> int:
         accepted = 0
-        phase = _PHASES[record.phase]
         for place, draft in enumerate(record.drafts[:POSITIONS]):
             taken, tested = draft.verdict == "accepted", draft.verdict != "unused"
-            self._counts[phase, _SOURCES.get(draft.source, 0), place] += (1, tested, taken)
+            source = draft.source if draft.source in _SOURCES else "mtp"
+            row = self._counts[record.phase, source][place]
+            row[_PROPOSED] += 1
+            row[_TESTED] += tested
+            row[_TAKEN] += taken
             if tested and draft.source == "mtp" and draft.draft_probability is not None:
-                bin_ = min(BINS - 1, int(draft.draft_probability * BINS))
-                self._bins[bin_] += (1, taken, draft.draft_probability)
+                bin_ = self._bins[min(BINS - 1, int(draft.draft_probability * BINS))]
+                bin_[0] += 1
+                bin_[1] += taken
+                bin_[2] += draft.draft_probability
             accepted += taken
         return accepted
+
+
+def _zeros(rows: int) -> list[list[int]]:
+    return [[0, 0, 0] for _ in range(rows)]
 
 
 def _rate(position: int, accepted: int, tests: int) -> PositionRate:

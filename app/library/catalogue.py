@@ -15,7 +15,6 @@ from PySide6.QtCore import QFileSystemWatcher, QObject, Qt, QTimer, Signal, Slot
 
 from app.library.entries import Entry, entries, pairs
 from app.library.scan import Stamp, around, candidates, stamp
-from engine import companion_problem, describe
 
 if TYPE_CHECKING:
     from engine import Report
@@ -48,7 +47,7 @@ class Catalogue(QObject):
         self._generation = 0
         self._one_at_a_time = threading.Lock()
         self._known: dict[Path, tuple[Stamp, Report]] = {}
-        self._describe = describe
+        self._describe = _describe
         self._thread: threading.Thread | None = None
         self._watcher = QFileSystemWatcher(self)
         self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
@@ -102,7 +101,7 @@ class Catalogue(QObject):
             for model, other in pairs(reports):
                 if stale():
                     return
-                self._judged.emit(generation, model.path, other.path, companion_problem(model.path, other))
+                self._judged.emit(generation, model.path, other.path, _companion_problem(model.path, other))
             self._ended.emit(generation)
 
     def _report(self, path: Path) -> Report:
@@ -152,3 +151,15 @@ class Catalogue(QObject):
         wanted = [report for path, report in self._reports.items() if path not in self._forgotten]
         self.entries = entries(wanted, self._problems)
         self.changed.emit()
+
+
+def _describe(path: Path) -> Report:
+    from engine import describe  # with it come the readers of every format, which only the reading thread needs
+
+    return describe(path)
+
+
+def _companion_problem(model: str, other: Report) -> str:
+    from engine import companion_problem
+
+    return companion_problem(model, other)

@@ -6,17 +6,13 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
-from pygments.lexers.special import TextLexer
-from pygments.util import ClassNotFound
+from typing import TYPE_CHECKING, Any
 
 from app.theme import Theme
+
+if TYPE_CHECKING:  # imported when there is something to render: the window's first paint does not wait for them
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 COPY = "copy:"
 STYLES = {False: "xcode", True: "github-dark"}
@@ -42,6 +38,8 @@ def render(text: str, theme: Theme) -> Rendered:
 
 @cache
 def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
     return parser.disable(["image"])
 
@@ -67,6 +65,12 @@ def _token_html(parser: MarkdownIt, tokens: Sequence[Token], at: int, theme: The
 
 
 def _code(code: str, language: str, number: int, theme: Theme) -> str:
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import get_lexer_by_name
+    from pygments.lexers.special import TextLexer
+    from pygments.util import ClassNotFound
+
     try:
         lexer = get_lexer_by_name(language) if language else TextLexer()
     except ClassNotFound:
