@@ -39,6 +39,7 @@ ACTIONS = (
     ActionSpec("&Chat", "new_chat", "&New chat", "Ctrl+N", "new"),
     ActionSpec("&Chat", "regenerate", "&Regenerate the last reply", "Ctrl+R", "regenerate"),
     ActionSpec("&Chat", "stop", "&Stop", "Esc", "stop"),
+    ActionSpec("&Chat", "answer_now", "Answer no&w, without more thinking", "Ctrl+Shift+N"),
     ActionSpec("&Chat", SEPARATOR),
     ActionSpec("&Chat", "search_chats", "&Search conversations", "Ctrl+Shift+F"),
     ActionSpec("&Chat", "rename_chat", "Re&name this conversation", "F2"),

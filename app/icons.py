@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QAbstractButton
 from app.theme import Theme
 
 SIZE = 20
-_NAME, _ROLE = "draftscope_icon", "draftscope_icon_role"
+_NAME, _ROLE, _THEME = "draftscope_icon", "draftscope_icon_role", "draftscope_icon_theme"
 
 
 @cache
@@ -64,11 +64,18 @@ def put_icon(target: QAction | QAbstractButton, name: str, role: str = "text") -
     """Give `target` an icon in the theme's colour `role`; `ink_icons` draws it, now and after each change of theme."""
     target.setProperty(_NAME, name)
     target.setProperty(_ROLE, role)
+    if isinstance(theme := target.property(_THEME), Theme):
+        _ink(target, theme)
 
 
 def ink_icons(root: QObject, theme: Theme) -> None:
     """Draw the icons of everything below `root`."""
     targets: list[QAction | QAbstractButton] = [*root.findChildren(QAction), *root.findChildren(QAbstractButton)]
     for target in targets:
-        if name := target.property(_NAME):
-            target.setIcon(icon(name, getattr(theme, target.property(_ROLE)), theme.faint))
+        if target.property(_NAME):
+            target.setProperty(_THEME, theme)
+            _ink(target, theme)
+
+
+def _ink(target: QAction | QAbstractButton, theme: Theme) -> None:
+    target.setIcon(icon(target.property(_NAME), getattr(theme, target.property(_ROLE)), theme.faint))

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.actions import ShortcutSheet, make_actions
+from app.chat.answer_now import AnswerNowButton
 from app.chat.composer import Composer
 from app.chat.controller import ChatController
 from app.chat.legend import Legend
@@ -37,7 +38,7 @@ from app.history.opening import open_store
 from app.history.system_dialog import SystemDialog
 from app.icons import ink_icons
 from app.inspector.panel import InspectorPanel
-from app.library.choice import classify, is_there
+from app.library.choice import classify, is_there, open_choice
 from app.library.model_bar import ModelBar
 from app.memory import Memory
 from app.message_bar import MessageBar
@@ -217,6 +218,8 @@ class MainWindow(QMainWindow):
         self.composer.stop_requested.connect(self.stop)
         self.composer.take_back_requested.connect(chat.take_back)
         self.composer.text_changed.connect(self._keep_unsent)
+        for view in (self.view, self.reading):
+            AnswerNowButton(view, chat)
         self.panel.changed.connect(self._on_choices)
         self.panel.presets.saved.connect(lambda presets: self.memory.change(presets=presets))
         self.model_bar.library_requested.connect(self.actions_by_name["library"].trigger)
@@ -243,10 +246,10 @@ class MainWindow(QMainWindow):
     # What a person can ask for
 
     @Slot(object, object)
-    def load(self, path: Path, sidecar: Path | None = None) -> None:
+    def load(self, path: Path, sidecar: Path | None = None, mmproj: Path | None = None) -> None:
         """Open a checkpoint; the present one stays until the new one is ready."""
         self.message_bar.dismiss()
-        self.controller.load(path, sidecar)
+        self.controller.load(path, sidecar, mmproj)
 
     @Slot()
     def open_demo(self) -> None:
@@ -439,13 +442,8 @@ class MainWindow(QMainWindow):
             self.files.add(paths)
             self.composer.edit.setFocus()
             return
-        choice, model = classify(paths), self.controller.model
-        if choice.model is not None:
-            self.load(choice.model, choice.sidecar)
-        elif choice.sidecar is not None and model is not None:
-            self.load(Path(model.path), choice.sidecar)
-        else:
-            problem = choice.problem or "A sidecar goes with a checkpoint: open the checkpoint first."
+        problem = open_choice(classify(paths), self.controller.model, self.load)
+        if problem:
             self.message_bar.show_message(problem, "warning")
 
     # The end

@@ -43,6 +43,8 @@ class ReplyChoices:
     """Draw another seed for every reply, so that Regenerate says something else when sampling."""
     max_new_tokens: int = 2048
     thinking: bool | None = None
+    think_budget: int | None = None
+    """Thinking tokens after which the thought is closed; None lets the model think as long as it likes."""
     draft: DraftOptions = field(default_factory=DraftOptions)
 
     def options(self, recommended: SamplingOptions | None = None) -> GenerateOptions:
@@ -55,6 +57,7 @@ class ReplyChoices:
             draft=self.draft,
             max_new_tokens=self.max_new_tokens,
             thinking=self.thinking,
+            think_budget=self.think_budget,
             top_alternatives=ALTERNATIVES,
         )
 
@@ -217,9 +220,11 @@ def _reply(value: Any) -> ReplyChoices | None:
     if not isinstance(value, dict):
         return None
     choices = ReplyChoices()
-    limit, thinking = value.get("max_new_tokens"), value.get("thinking")
+    limit, thinking, budget = (value.get(name) for name in ("max_new_tokens", "thinking", "think_budget"))
     if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 1:
         choices = replace(choices, max_new_tokens=limit)
+    if isinstance(budget, int) and not isinstance(budget, bool) and budget >= 1:
+        choices = replace(choices, think_budget=budget)
     if isinstance(thinking, bool):
         choices = replace(choices, thinking=thinking)
     if isinstance(value.get("new_seed"), bool):

@@ -20,6 +20,7 @@ from PySide6.QtCore import QObject, Qt, QThread, Signal, Slot
 from app.mailbox import Mailbox
 from app.residency.glance import Glance
 from engine import (
+    AnswerNow,
     Cancelled,
     CancelToken,
     EngineError,
@@ -44,7 +45,11 @@ class SessionLike(Protocol):
     """A conversation of the engine."""
 
     def reply(
-        self, messages: Sequence[Message], options: GenerateOptions, cancel: CancelToken | None = None
+        self,
+        messages: Sequence[Message],
+        options: GenerateOptions,
+        cancel: CancelToken | None = None,
+        answer_now: AnswerNow | None = None,
     ) -> Iterator[Record]: ...
     def complete(
         self,
@@ -52,6 +57,7 @@ class SessionLike(Protocol):
         options: GenerateOptions,
         cancel: CancelToken | None = None,
         images: Sequence[Picture] = (),
+        answer_now: AnswerNow | None = None,
     ) -> Iterator[Record]: ...
     def prompt_tokens(self, messages: Sequence[Message], options: GenerateOptions) -> list[int]: ...
     def check(
@@ -131,6 +137,8 @@ class ReplyJob(Job):
     record: Callable[[Record], None] | None = None
     """Gets every record before the window does, in the engine's thread."""
     so_far: tuple[int, ...] = ()
+    answer_now: AnswerNow = field(default_factory=AnswerNow, init=False)
+    """Asked from the window's thread, it ends the thinking."""
 
     def tell(self, record: Record) -> None:
         """Write a record down, and pass it on to the window."""
@@ -301,10 +309,10 @@ class Worker(QObject):
 
 def records_of(session: SessionLike, job: ReplyJob) -> Iterator[Record]:
     if not job.so_far:
-        return session.reply(job.messages, job.options, job.cancel)
+        return session.reply(job.messages, job.options, job.cancel, job.answer_now)
     tokens = [*session.prompt_tokens(job.messages, job.options), *job.so_far]
     pictures = [picture for message in job.messages for picture in message.images]
-    return session.complete(tokens, job.options, job.cancel, pictures)
+    return session.complete(tokens, job.options, job.cancel, pictures, job.answer_now)
 
 
 class EngineHandle(QObject):

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 
 _THOUGHT_END = "\n</think>\n\n"
+_THOUGHT_CLOSED = {
+    "asked": "The thinking was closed at your request, before the model had done so itself.",
+    "budget": "The thinking was closed at its budget, before the model had done so itself.",
+}
 
 
 class ChatSession:
@@ -211,7 +215,7 @@ class ChatSession:
 
 def _finished(decoder: Decoder, progress: PrefillProgress, notes: Sequence[str]) -> Finished:
     if decoder.thought_closed:
-        notes = [*notes, "The thinking was closed before the model had done so itself."]
+        notes = [*notes, _THOUGHT_CLOSED[decoder.thought_closed]]
     stats = _with_prefill(decoder.stats, progress)
     calls = find_tool_calls(decoder.answer)
     return Finished(decoder.tokens, decoder.text, stats, tuple(note for note in notes if note), calls)

@@ -13,7 +13,7 @@ from app.history.recorder import Recorder
 from app.history.store import Attachment, MessageRow
 from app.pump import Pump
 from app.worker import EngineHandle, LoadJob, LoadOutcome, ReplyJob
-from engine import Failed, Finished, GenerateOptions, LoadProgress, Record
+from engine import Failed, Finished, GenerateOptions, LoadProgress, Record, Round
 
 if TYPE_CHECKING:
     from engine import Message, ModelInfo
@@ -56,6 +56,7 @@ class ChatController(QObject):
         self._load: LoadJob | None = None
         self._reply: ReplyJob | None = None
         self._speaking = 0
+        self._thinks = False
         self._left = False
         self._last: Finished | Failed | None = None
         self.model: ModelInfo | None = None
@@ -82,6 +83,16 @@ class ChatController(QObject):
         """Whether Stop was asked for and has not yet worked."""
         job = self._reply or self._load
         return job is not None and job.cancel.cancelled
+
+    @property
+    def thinking(self) -> bool:
+        """Whether the running reply is thinking, and can be asked for its answer."""
+        return self._thinks and not self.stopping
+
+    @property
+    def answer_wanted(self) -> bool:
+        """Whether the running reply has been asked to end its thinking."""
+        return self._reply is not None and self._reply.answer_now.asked
 
     @property
     def loading_path(self) -> Path | None:
@@ -208,6 +219,12 @@ class ChatController(QObject):
             job.cancel.cancel()
             self.changed.emit()
 
+    def answer_now(self) -> None:
+        """Let the thinking end, and the answer begin."""
+        if self._reply is not None and self.thinking and not self.answer_wanted:
+            self._reply.answer_now.ask()
+            self.changed.emit()
+
     def leave(self) -> None:
         """Close the history; what the engine still says is not heard."""
         self._reply = None
@@ -227,6 +244,7 @@ class ChatController(QObject):
 
     def _run(self, row: MessageRow, messages: Sequence[Message], so_far: Sequence[int] = ()) -> None:
         self._last = None
+        self._thinks = False
         self._speaking = row.id
         self._reply = self.engine.reply(messages, self._options(), self.chats.recorder(row.id), so_far)
         self._pump.follow(self._reply.mailbox)
@@ -251,7 +269,7 @@ class ChatController(QObject):
         self.queued = None  # it is still what was being written in its own conversation
         if self._reply is not None:
             self._reply.cancel.cancel()
-            self._reply = None
+            self._reply, self._thinks = None, False
             self._pump.stop(flush=False)
             if self._load is not None:
                 self._pump.follow(self._load.mailbox)
@@ -273,6 +291,18 @@ class ChatController(QObject):
         if isinstance(records[-1], Finished | Failed):
             self._last = records[-1]
         self.records.emit(records)
+        self._follow_thinking(records)
+
+    def _follow_thinking(self, records: tuple[Record, ...]) -> None:
+        """Tell when the thinking begins and when it ends."""
+        if isinstance(records[-1], Finished | Failed):
+            thinks = False
+        else:
+            said = (record for record in reversed(records) if isinstance(record, Round))
+            thinks = next((record.committed[-1].phase == "think" for record in said), self._thinks)
+        if thinks is not self._thinks:
+            self._thinks = thinks
+            self.changed.emit()
 
     @Slot(object)
     def _on_reply_ended(self, job: ReplyJob) -> None:

@@ -32,6 +32,8 @@ class PresetBar(QWidget):
         self._choices = choices
         self.list = QComboBox()
         self.list.setAccessibleName("Preset")
+        self.list.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.list.setMinimumContentsLength(12)  # a long name gives way, else the panel would be wider than its dock
         self.list.setToolTip("Sampling, drafting and length, kept together under a name")
         self.list.activated.connect(self._on_activated)
         self._delete = tool("delete", "Delete this preset", self.delete, role="muted")

@@ -165,11 +165,15 @@ class SamplingPanel(QScrollArea):
         self.limit, self.thinking = _whole(1, 262_144), _list(THINKING)
         group.add("Most new tokens", self.limit, "The reply is cut off here if it has not ended by itself.")
         self.thinking_note = group.add("Thinking", self.thinking, "Whether the model reasons before it answers.")
+        self.think_budget = _whole(0, 262_144, "no limit")
+        group.add("Think budget", self.think_budget, "Thinking is closed after so many tokens, and the answer begins.")
         group.reset_requested.connect(self._reset_reply)
         return group
 
     def _connect(self) -> None:
-        for box in (self.temperature, self.top_k, self.top_p, self.min_p, self.seed, self.tokens, self.limit):
+        for box in (self.temperature, self.top_k, self.top_p, self.min_p, self.seed):
+            box.valueChanged.connect(self._on_edit)
+        for box in (self.tokens, self.limit, self.think_budget):
             box.valueChanged.connect(self._on_edit)
         for combo in (self.drafter, self.policy, self.thinking):
             combo.currentIndexChanged.connect(self._on_edit)
@@ -182,7 +186,8 @@ class SamplingPanel(QScrollArea):
         why = info.draft_note or "This checkpoint has no MTP layer; add a sidecar to have one."
         usual = "Who proposes the tokens that the model then checks."
         self.drafter_note.setText(why if info.mtp == "none" else usual)
-        self.thinking.setEnabled(info.thinking)
+        for control in (self.thinking, self.think_budget):
+            control.setEnabled(info.thinking)
         self.thinking_note.setText(
             "Whether the model reasons before it answers." if info.thinking else "This model does not think aloud."
         )
@@ -204,6 +209,7 @@ class SamplingPanel(QScrollArea):
         self.policy.setCurrentIndex(self.policy.findData(draft.length))
         self.limit.setValue(self.choices.max_new_tokens)
         self.thinking.setCurrentIndex(self.thinking.findData(self.choices.thinking))
+        self.think_budget.setValue(self.choices.think_budget or 0)
         self._silent = False
         del blocker
         self.presets.show_choices(self.choices)
@@ -238,6 +244,7 @@ class SamplingPanel(QScrollArea):
                 new_seed=self.new_seed.isChecked(),
                 max_new_tokens=self.limit.value(),
                 thinking=self.thinking.currentData(),
+                think_budget=self.think_budget.value() or None,
                 draft=draft,
             )
         )
@@ -259,7 +266,8 @@ class SamplingPanel(QScrollArea):
     @Slot()
     def _reset_reply(self) -> None:
         usual = ReplyChoices()
-        self._reset(replace(self.choices, max_new_tokens=usual.max_new_tokens, thinking=usual.thinking))
+        fields = ("max_new_tokens", "thinking", "think_budget")
+        self._reset(replace(self.choices, **{name: getattr(usual, name) for name in fields}))
 
     def _reset(self, choices: ReplyChoices) -> None:
         self.choices = choices

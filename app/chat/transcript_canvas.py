@@ -34,6 +34,8 @@ class TranscriptCanvas(QAbstractScrollArea):
 
     laid_out = Signal()
     """Every block has its final height."""
+    caught_up = Signal()
+    """What is new in the transcript is shown."""
     scrolled = Signal(int)
     """The text moved by so many pixels."""
 
@@ -150,6 +152,19 @@ class TranscriptCanvas(QAbstractScrollArea):
         )
         return block.entry if block.label and inside else None
 
+    def thinking_row(self) -> QRect | None:
+        """See `answer_now.ThinkingView`."""
+        entries, reply = self.document.entries, self.model.active_reply
+        entry = next((i for i in reversed(range(len(entries))) if entries[i] is reply), -1)
+        if entry < 0 or not len(entries[entry]):
+            return None
+        index = self.document.block_of(entry, 0)
+        block, geometry = self.document.blocks[index], self.document.geometry
+        if block.entry != entry or not block.label:
+            return None
+        top = self.document.text_top(index) - geometry.label - self.verticalScrollBar().value()
+        return QRectF(geometry.left, top, geometry.column, geometry.label).toAlignedRect()
+
     # The model's news
 
     def _on_appended(self, first: int) -> None:
@@ -160,6 +175,7 @@ class TranscriptCanvas(QAbstractScrollArea):
         if top < height:
             top = max(0, top)
             self.viewport().update(QRect(0, top, self.viewport().width(), height - top))
+        self.caught_up.emit()
 
     def _on_reset(self) -> None:
         self.document.clear()

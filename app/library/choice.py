@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from app.settings import RecentModel
 
@@ -15,28 +15,54 @@ if TYPE_CHECKING:
 MODEL_SUFFIXES = (".safetensors", ".gguf")
 
 
+class Load(Protocol):
+    """Asks for a checkpoint to be loaded."""
+
+    def __call__(self, path: Path, sidecar: Path | None = None, mmproj: Path | None = None) -> object: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A checkpoint, a sidecar, both, or a sentence about why neither."""
+    """A checkpoint with what goes with it, companions alone, or a sentence about why nothing."""
 
     model: Path | None = None
     sidecar: Path | None = None
+    mmproj: Path | None = None
+    """A vision tower."""
     problem: str = ""
 
 
 def classify(paths: Sequence[Path]) -> Choice:
-    """Tell a checkpoint and a sidecar apart among dropped files, by name and kind only: the engine looks inside."""
-    models = [path for path in paths if path.is_dir() or (is_weights(path) and not is_sidecar(path))]
-    sidecars = [path for path in paths if not path.is_dir() and is_weights(path) and is_sidecar(path)]
-    others = [path for path in paths if path not in models and path not in sidecars]
-    if others:
-        return Choice(
-            problem=f"{others[0].name} is no model: drop a checkpoint folder, a .safetensors or a .gguf file, "
-            "and a sidecar (mtp….safetensors) with it if you like."
-        )
-    if len(models) > 1 or len(sidecars) > 1:
+    """Tell checkpoint, sidecar and vision tower apart among dropped files, by name and kind only: the engine looks
+    inside."""
+    kinds: dict[str, list[Path]] = {"model": [], "sidecar": [], "mmproj": []}
+    for path in paths:
+        if path.is_dir():
+            kinds["model"].append(path)
+        elif not is_weights(path):
+            return Choice(
+                problem=f"{path.name} is no model: drop a checkpoint folder, a .safetensors or a .gguf file, "
+                "and a sidecar (mtp….safetensors) with it if you like."
+            )
+        else:
+            kinds["sidecar" if is_sidecar(path) else "mmproj" if is_tower(path) else "model"].append(path)
+    if any(len(found) > 1 for found in kinds.values()):
         return Choice(problem="Drop one checkpoint at a time, with one sidecar at most; for shards drop their folder.")
-    return Choice(model=models[0] if models else None, sidecar=sidecars[0] if sidecars else None)
+    model, sidecar, mmproj = (next(iter(found), None) for found in kinds.values())
+    return Choice(model, sidecar, mmproj)
+
+
+def open_choice(choice: Choice, model: ModelInfo | None, load: Load) -> str:
+    """Load what was chosen; companions alone go to the model in use. Returns why nothing was loaded, if so."""
+    if choice.model is not None:
+        load(choice.model, choice.sidecar, choice.mmproj)
+    elif choice.problem or model is None:
+        kind = "A sidecar" if choice.sidecar else "A vision tower"
+        return choice.problem or f"{kind} goes with a checkpoint: open the checkpoint first."
+    else:
+        own = Path(model.sidecar) if model.sidecar else None
+        load(Path(model.path), choice.sidecar or own, choice.mmproj)
+    return ""
 
 
 def is_weights(path: Path) -> bool:
@@ -49,9 +75,14 @@ def is_sidecar(path: Path) -> bool:
     return path.stem.lower().startswith(("mtp", "fastmtp"))
 
 
+def is_tower(path: Path) -> bool:
+    """Whether the name is that of a vision tower."""
+    return path.suffix.lower() == ".gguf" and "mmproj" in path.stem.lower()
+
+
 def is_companion(path: Path) -> bool:
     """Whether the name is that of a sidecar or of a vision tower."""
-    return is_weights(path) and (is_sidecar(path) or path.stem.lower().startswith("mmproj"))
+    return is_weights(path) and (is_sidecar(path) or is_tower(path))
 
 
 def recent_label(recent: RecentModel) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import (
     QAbstractTextDocumentLayout,
     QAction,
@@ -40,6 +40,8 @@ class ReadingView(QAbstractScrollArea):
     """Shows the entries of a transcript as rendered text."""
 
     picture_wanted = Signal(object)  # AttachedFile
+    caught_up = Signal()
+    """What is new in the transcript is shown."""
 
     def __init__(self, model: TranscriptModel, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -115,6 +117,7 @@ class ReadingView(QAbstractScrollArea):
         if at_end:
             self.scroll_to_end()
         self.viewport().update()
+        self.caught_up.emit()
 
     def _pieces_of(self, at: int) -> list[Piece]:
         entry = self.model.entries[at]
@@ -247,6 +250,18 @@ class ReadingView(QAbstractScrollArea):
         painter.translate(origin)
         document.documentLayout().draw(painter, context)
         painter.restore()
+
+    def thinking_row(self) -> QRect | None:
+        """See `answer_now.ThinkingView`."""
+        reply = self.model.active_reply
+        for at in reversed(range(len(self.pieces))):
+            piece = self.pieces[at]
+            if piece.kind == "fold" and self.model.entries[piece.entry] is reply:
+                top = self._tops[at] + self._above(piece) - self.verticalScrollBar().value()
+                return QRect(self.left, top, self.column, self.fontMetrics().lineSpacing())
+            if piece.opens:
+                return None
+        return None
 
     # Selecting and clicking
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
 
 from engine.cancel import AnswerNow, CancelToken
 from engine.decoding.costs import CostMeter, RoundCosts, RoundOutcome
@@ -82,8 +83,8 @@ class Decoder:
         self._index = 0
         self._asked = 0
         self.rows: list[VerifiedRow] = []
-        self.thought_closed = False
-        """A thought was ended that the model would have gone on with."""
+        self.thought_closed: Literal["", "asked", "budget"] = ""
+        """Why a thought was ended that the model would have gone on with: somebody asked, or its budget was used up."""
 
     @property
     def tokens(self) -> tuple[int, ...]:
@@ -232,7 +233,7 @@ class Decoder:
         wanted = answer_now is not None and answer_now.asked and self._reply.phase == "think"
         if self._think and not self._forced and (wanted or self._reply.has_thought_enough):
             self._forced = self._think.forced
-            self.thought_closed = True
+            self.thought_closed = "asked" if wanted else "budget"
 
     def _take_forced(self, logits: FloatArray, room: int) -> Taken:
         """Go on with as many of the forced tokens as there are rows of logits [T, V] for them."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine import (
+    AnswerNow,
     Cancelled,
     CancelToken,
     CheckpointError,
@@ -105,6 +106,16 @@ def rounds_of(words: Sequence[str], position: int = 20) -> Iterator[Round]:
         at, index = at + len(said), index + 1
 
 
+def thought(text: str, index: int) -> Round:
+    """A round that thinks one token."""
+    return Round(index, 20 + index, "think", (), (CommittedToken(3, text, "model", "model", 0.5, "think"),), 0.0, 0.02)
+
+
+def thinking(texts: Sequence[str]) -> list[Round]:
+    """A thought, token by token."""
+    return [thought(text, index) for index, text in enumerate(texts)]
+
+
 def finished(rounds: Sequence[Round], reason: str = "end") -> Finished:
     """The end of a reply of these rounds, with the numbers that go with them."""
     tokens = [token for record in rounds for token in record.committed]
@@ -136,6 +147,8 @@ class Script:
     words: Sequence[str] = WORDS
     pace_s: float = 0.0
     """Pause before each round; the cancel token ends it early."""
+    thoughts: Sequence[str] = ()
+    """Thought before the answer; the thought goes on until the answer is asked for."""
     hold_after: int | None = None
     """Wait at this round until the test sets `go`, or Stop."""
     fail_after: int | None = None
@@ -251,12 +264,17 @@ class ScriptedSession:
         options: GenerateOptions,
         cancel: CancelToken | None = None,
         images: Sequence[Picture] = (),
+        answer_now: AnswerNow | None = None,
     ) -> Iterator[Record]:
         self.script.completed.append(tuple(tokens))
-        yield from self.reply((), options, cancel)
+        yield from self.reply((), options, cancel, answer_now)
 
     def reply(
-        self, messages: Sequence[Message], options: GenerateOptions, cancel: CancelToken | None = None
+        self,
+        messages: Sequence[Message],
+        options: GenerateOptions,
+        cancel: CancelToken | None = None,
+        answer_now: AnswerNow | None = None,
     ) -> Iterator[Record]:
         script, token = self.script, cancel or CancelToken()
         script.calls.append("reply")
@@ -267,6 +285,15 @@ class ScriptedSession:
             for done in (8, 20):
                 token.check()
                 yield PrefillProgress(done, 20)
+            for record in thinking(script.thoughts):
+                said.append(record)
+                yield record
+            while said and answer_now is not None and not answer_now.asked:
+                token.check()
+                token.wait(0.01)
+            if said:
+                said.append(thought("\n</think>\n\n", len(said)))
+                yield said[-1]
             for record in rounds_of(script.words):
                 if script.pace_s and token.wait(script.pace_s):
                     token.check()

@@ -7,6 +7,8 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.chat.composer import HINT, MOST_LINES, Composer
+from app.icons import SIZE, ink_icons
+from app.theme import LIGHT
 
 
 @pytest.fixture
@@ -92,3 +94,16 @@ def test_a_message_given_back_does_not_overwrite_what_was_written_since(composer
     composer.set_text("second")
     composer.give_back("first")
     assert composer.text == "first\nsecond"
+
+
+def test_the_button_is_drawn_as_what_it_does(composer: Composer) -> None:
+    def drawn() -> bytes:
+        return bytes(composer.button.icon().pixmap(SIZE, SIZE).toImage().constBits())
+
+    ink_icons(composer, LIGHT)
+    send = drawn()
+    ready(composer, "The model is replying; Esc stops it.", running=True)
+    stop = drawn()
+    assert stop != send
+    ready(composer)
+    assert drawn() == send

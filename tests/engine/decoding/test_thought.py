@@ -61,7 +61,7 @@ def test_a_budget_closes_the_thought_at_the_same_token_whatever_drafts(budget: i
     drafted = run(options(budget), drafters()[name])
     assert drafted.tokens == plain.tokens
     assert [c.phase for r in drafted.rounds for c in r.committed] == phases
-    assert drafted.decoder.thought_closed
+    assert drafted.decoder.thought_closed == "budget"
     assert drafted.target.tokens == [*PROMPT, *drafted.tokens[:-1]]
 
 
@@ -91,7 +91,7 @@ def test_answer_now_closes_the_thought_before_the_next_round() -> None:
         if record.index == 1:
             ask.ask()
     assert tuple(said[2]) == ENDING
-    assert decoder.thought_closed
+    assert decoder.thought_closed == "asked"
     before = len(said[0]) + len(said[1])
     assert decoder.tokens == run(options(before, PLAIN)).tokens
 
