@@ -88,6 +88,9 @@ ACTIONS = (
     ActionSpec("&Help", "tour", "Show the &hints again"),
     ActionSpec("&Help", "log", "&Log", "Ctrl+Shift+G"),
     ActionSpec("&Help", "doctor", "&Check this computer"),
+    ActionSpec("&Help", SEPARATOR),
+    ActionSpec("&Help", "updates", "Check for a &new version"),
+    ActionSpec("&Help", "about", "&About Draftscope"),
 )
 OTHER_KEYS = (("Enter", "Send the message"), ("Shift+Enter", "Break the line in a message"))
 

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDialog, QMainWindow
 
+from app.help.about_dialog import AboutDialog
 from app.help.commands import action_commands, recent_commands
 from app.help.doctor_dialog import DoctorDialog
 from app.help.log_dialog import LogDialog
@@ -47,6 +48,7 @@ class Rooms(QObject):
         self.preferences: PreferencesDialog | None = None
         self.palette: Palette | None = None
         self.doctor: DoctorDialog | None = None
+        self.about: AboutDialog | None = None
         stylist.set_font_size(memory.settings.font_size)
         stylist.changed.connect(self._on_theme)
 
@@ -59,6 +61,8 @@ class Rooms(QObject):
             "log": self.show_log,
             "doctor": self.show_doctor,
             "tour": self.show_tour,
+            "about": self.show_about,
+            "updates": self.check_for_updates,
         }
 
     def attend(self, engine: EngineHandle, actions: Mapping[str, QAction]) -> None:
@@ -106,6 +110,19 @@ class Rooms(QObject):
 
         self.doctor = DoctorDialog(diagnose(), self._window)
         self.doctor.open()
+
+    @Slot()
+    def show_about(self) -> None:
+        if self.about is None:
+            self.about = AboutDialog(self._window)
+        _to_front(self.about)
+
+    @Slot()
+    def check_for_updates(self) -> None:
+        """Ask for a newer version, and show what came of it."""
+        self.show_about()
+        if self.about is not None:
+            self.about.ask()
 
     @Slot()
     def show_tour(self) -> None:

@@ -1,0 +1,138 @@
+"""About: which version this is, on what it runs, its licence and those of others, and the check for a newer one."""
+
+from __future__ import annotations
+
+import platform
+import threading
+from collections.abc import Callable
+from importlib.resources import files
+
+import PySide6
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+
+from app.help.update_check import PAGE, Answer, check
+from app.icons import pixmap
+from app.theme import GRID
+from app.widgets import label, push
+from engine import __version__
+
+LEAD = (
+    "Runs language models of the Qwen3.5 family on your own computer and shows speculative decoding at work.\n"
+    "Licence: Apache-2.0. Your conversations stay on this computer."
+)
+NOTICES = "THIRD-PARTY-NOTICES.txt"
+"""Among the resources of a build that brings along what others made."""
+MARK = 64
+
+
+def notices() -> str:
+    """The licences of what this build brings along; empty if it brings nothing, as when pip installed it."""
+    file = files("resources").joinpath(NOTICES)
+    return file.read_text("utf-8") if file.is_file() else ""
+
+
+class AboutDialog(QDialog):
+    """Asks for a newer version only when the button is clicked, or when `ask` is called because the person wants it."""
+
+    def __init__(self, parent: QWidget | None = None, check_now: Callable[[], Answer] = check) -> None:
+        super().__init__(parent)
+        self.setObjectName("aboutDialog")
+        self.setWindowTitle("About Draftscope")
+        self._updates = Updates(check_now, self)
+        self._updates.answered.connect(self._show)
+        mark = label()
+        mark.setPixmap(pixmap("draftscope", "#000000", MARK, self.devicePixelRatioF()))
+        mark.setAccessibleName("Draftscope's mark")
+        facts = f"Python {platform.python_version()}, Qt {PySide6.__version__}, {platform.system()}"
+        self.answer = label(kind="caption", wrap=True)
+        self.answer.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
+        self.answer.setOpenExternalLinks(True)
+        self.button = push("Check for a new version", self.ask)
+        words = QVBoxLayout()
+        words.setSpacing(GRID)
+        words.addWidget(label(f"Draftscope {__version__}", "heading"))
+        words.addWidget(label(LEAD, wrap=True))
+        words.addWidget(label(facts, "caption"))
+        words.addWidget(self.answer)
+        words.addStretch(1)
+        top = QHBoxLayout()
+        top.setSpacing(3 * GRID)
+        top.addWidget(mark, 0, Qt.AlignmentFlag.AlignTop)
+        top.addLayout(words, 1)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons.addButton(self.button, QDialogButtonBox.ButtonRole.ActionRole)
+        if text := notices():
+            licences = push("Licences of others", lambda: LicencesDialog(text, self).open())
+            buttons.addButton(licences, QDialogButtonBox.ButtonRole.ActionRole)
+        buttons.rejected.connect(self.close)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(3 * GRID, 3 * GRID, 3 * GRID, 2 * GRID)
+        column.setSpacing(3 * GRID)
+        column.addLayout(top, 1)
+        column.addWidget(buttons)
+        self.setMinimumWidth(70 * GRID)
+
+    @Slot()
+    def ask(self) -> None:
+        """Ask whether there is a newer version; the answer comes into the dialog."""
+        self.button.setEnabled(False)
+        self.answer.setText("Asking pypi.org…")
+        self._updates.ask()
+
+    @Slot(object)
+    def _show(self, answer: Answer) -> None:
+        self.button.setEnabled(True)
+        link = f' It is described at <a href="{PAGE}">{PAGE}</a>.' if answer.newer else ""
+        self.answer.setText(f"{_plain(answer.sentence)}{link}")
+
+
+class Updates(QObject):
+    """Asks in another thread. An answer that comes after the window has gone is dropped."""
+
+    answered = Signal(object)  # Answer
+
+    def __init__(self, check_now: Callable[[], Answer], parent: QObject) -> None:
+        super().__init__(parent)
+        self._check = check_now
+        self._carrier = _Carrier()
+        self._carrier.brought.connect(self.answered)
+
+    def ask(self) -> None:
+        """Start asking."""
+        check_now, carrier = self._check, self._carrier
+        # A daemon: who quits while a server keeps silent need not wait for it.
+        threading.Thread(target=lambda: carrier.brought.emit(check_now()), name="updates", daemon=True).start()
+
+
+class _Carrier(QObject):
+    """Belongs to nobody, so that it outlives the dialog while a thread holds it."""
+
+    brought = Signal(object)
+
+
+class LicencesDialog(QDialog):
+    """The notices, as they are in the file."""
+
+    def __init__(self, text: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("licencesDialog")
+        self.setWindowTitle("Licences of others")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.resize(100 * GRID, 80 * GRID)
+        view = QPlainTextEdit(text)
+        view.setReadOnly(True)
+        view.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        view.setAccessibleName("Licences of others")
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons.rejected.connect(self.close)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
+        column.addWidget(view, 1)
+        column.addWidget(buttons)
+
+
+def _plain(text: str) -> str:
+    """Text that a label shows as it is, though it holds a link beside it."""
+    return text.replace("&", "&amp;").replace("<", "&lt;")
