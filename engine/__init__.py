@@ -76,6 +76,8 @@ if TYPE_CHECKING:
     from engine.prompt import Message as Message
     from engine.prompt import Picture as Picture
     from engine.run_identity import describe_run as describe_run
+    from engine.text.tool_calls import find_tool_calls as find_tool_calls
+    from engine.text.tool_calls import split_tool_calls as split_tool_calls
     from engine.version import __version__ as __version__
     from engine.weights.plan import Plan as Plan
     from engine.weights.plan import PlannedUnit as PlannedUnit
@@ -112,6 +114,7 @@ _HOMES = {
     "engine.planning": ("BudgetRange", "measure_machine", "open_planner", "plan_for", "plan_range"),
     "engine.prompt": ("Message", "Picture"),
     "engine.run_identity": ("describe_run",),
+    "engine.text.tool_calls": ("find_tool_calls", "split_tool_calls"),
     "engine.version": ("__version__",),
     "engine.weights.plan": ("Plan", "PlannedUnit"),
     "engine.weights.prediction": ("Machine", "Prediction"),

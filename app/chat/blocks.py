@@ -21,6 +21,8 @@ class Style(Enum):
     THINKING = "thinking"
     NOTE = "note"
     ERROR = "error"
+    CALL = "call"
+    """A tool call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,15 @@ class Block:
     @property
     def small(self) -> bool:
         """Set in the small font."""
-        return self.style in (Style.NOTE, Style.ERROR)
+        return self.style in (Style.NOTE, Style.ERROR, Style.CALL)
+
+    @property
+    def card(self) -> bool:
+        """Set on a card of its own."""
+        return self.style in (Style.USER, Style.ERROR, Style.CALL)
+
+
+_TONES = {"info": Style.NOTE, "error": Style.ERROR, "call": Style.CALL}
 
 
 def style_of(entry: Entry, cell: int) -> Style:
@@ -105,7 +115,7 @@ def style_of(entry: Entry, cell: int) -> Style:
     if isinstance(entry, UserMessage):
         return Style.USER
     if isinstance(entry, Note):
-        return Style.ERROR if entry.tone == "error" else Style.NOTE
+        return _TONES[entry.tone]
     assert isinstance(entry, Reply)
     return Style.THINKING if entry.thinking(cell) else Style.ANSWER
 

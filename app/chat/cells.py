@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 
 from engine import Alternative, CommittedToken, DraftedToken, Round, Stats
 
-Tone = Literal["info", "error"]
+Tone = Literal["info", "error", "call"]
 
 
 class CellKind(IntEnum):
@@ -114,7 +114,7 @@ class UserMessage(Entry):
 
 
 class Note(Entry):
-    """A line of the program below a reply: how it ended, what it cost, why nothing was drafted."""
+    """Lines of the program below a reply: which tools it calls, how it ended, what it cost, why nothing was drafted."""
 
     def __init__(self, text: str, tone: Tone = "info", *, passing: bool = False) -> None:
         super().__init__()

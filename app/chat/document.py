@@ -172,14 +172,14 @@ class Document:
         column, pad = self.geometry.column, self.geometry.pad
         if block.style is Style.USER:
             return column * 0.85 - 2 * pad
-        return column - 2 * pad if block.style in (Style.THINKING, Style.ERROR) else column
+        return column - 2 * pad if block.style is Style.THINKING or block.card else column
 
     def text_left(self, block: Block) -> float:
         """Where a block's rows begin."""
         geometry = self.geometry
         if block.style is Style.USER:
             return geometry.left + geometry.column - geometry.pad - block.content
-        return geometry.left + (geometry.pad if block.style in (Style.THINKING, Style.ERROR) else 0.0)
+        return geometry.left + (geometry.pad if block.style is Style.THINKING or block.card else 0.0)
 
     def text_top(self, index: int) -> float:
         """Where a block's first row begins."""
@@ -340,10 +340,10 @@ class Document:
         elif block.style is Style.ANSWER and not block.opens and block.first:
             previous = self._shown[block.entry]
             above += geometry.gap / 2 if style_of(previous, block.first - 1) is Style.THINKING else 0.0
-        return above + (geometry.pad if block.style in (Style.USER, Style.ERROR) and block.opens else 0.0)
+        return above + (geometry.pad if block.card and block.opens else 0.0)
 
     def _below(self, block: Block) -> float:
-        return self.geometry.pad if block.style in (Style.USER, Style.ERROR) and block.closes else 0.0
+        return self.geometry.pad if block.card and block.closes else 0.0
 
     def _retop(self, first: int) -> None:
         """Recompute tops from block `first` on."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal
 
 from app.chat.cells import AttachedFile, Entry, Note, Reply, Tone, UserMessage, plain_text, summary
+from app.chat.tool_calls import note_text
 from engine import Failed, Finished, PrefillProgress, Record, Round
 
 _STOP_NOTES = {
@@ -176,8 +177,9 @@ class TranscriptModel(QObject):
 
 
 def ending_notes(record: Finished | Failed, reasons: Sequence[str] = ()) -> list[Note]:
-    """The lines below a reply: how it ended, why nothing was drafted (if anything tells), and what it cost."""
-    notes = []
+    """What stands below a reply: the tools it calls, how it ended, why nothing was drafted (if anything tells), and
+    what it cost."""
+    notes = [Note(note_text(call), "call") for call in record.tool_calls] if isinstance(record, Finished) else []
     if isinstance(record, Failed):
         notes.append(Note(record.message, "error"))
     elif record.stats.stop_reason in _STOP_NOTES:

@@ -127,14 +127,14 @@ class TranscriptPainter:
     def _paint_card(self, painter: QPainter, index: int, block: Block) -> None:
         document, geometry = self.document, self.document.geometry
         top, bottom = document.text_top(index), document.text_bottom(index)
-        if block.style in (Style.USER, Style.ERROR):
+        if block.card:
             left = document.text_left(block) - geometry.pad
             width = (block.content if block.style is Style.USER else document.text_width(block)) + 2 * geometry.pad
             # Where the card goes on in another block, its rounded end lies outside of what is painted.
             above = geometry.pad if block.opens else 2 * _RADIUS
             below = geometry.pad if block.closes else 2 * _RADIUS
             card = QRectF(left, top - above, width, bottom - top + above + below)
-            ground = self.theme.sunken if block.style is Style.USER else self.theme.error_soft
+            ground = self.theme.error_soft if block.style is Style.ERROR else self.theme.sunken
             painter.save()
             whole = QRectF(left, document.tops[index], width, block.height)
             painter.setClipRect(whole, Qt.ClipOperation.IntersectClip)

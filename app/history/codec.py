@@ -11,7 +11,7 @@ import json
 import typing
 from typing import Any
 
-from engine import Failed, Finished, Round, Stats
+from engine import Failed, Finished, Round, Stats, ToolCall
 
 _FIELDS: dict[type[Any], tuple[tuple[str, Any], ...]] = {}
 """Names and defaults of the fields of each kind of record."""
@@ -53,8 +53,11 @@ def ending_to_text(last: Finished | Failed) -> str:
     data: dict[str, Any] = {"event": last.event, "stats": _shrink(last.stats)}
     if isinstance(last, Failed):
         data |= {"message": last.message, "kind": last.kind}
-    elif last.notes:
+        return _dump(data)
+    if last.notes:
         data["notes"] = last.notes
+    if last.tool_calls:
+        data["calls"] = [[call.name, call.arguments] for call in last.tool_calls]
     return _dump(data)
 
 
@@ -65,7 +68,8 @@ def ending_from_text(text: str, said: str = "") -> Finished | Failed | None:
         stats = _grow(Stats, data["stats"])
         if data["event"] == Failed.event:
             return Failed(str(data["message"]), str(data["kind"]), (), said, stats)
-        return Finished((), said, stats, tuple(str(note) for note in data.get("notes", ())))
+        calls = tuple(ToolCall(str(name), dict(arguments)) for name, arguments in data.get("calls", ()))
+        return Finished((), said, stats, tuple(str(note) for note in data.get("notes", ())), calls)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

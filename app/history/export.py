@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from app.chat.cells import Cell, CellKind, Entry, Reply, UserMessage
+from app.chat.cells import Cell, CellKind, Entry, Note, Reply, UserMessage
 from app.chat.token_style import SHORT_WORDS, WORDS
+from app.chat.tool_calls import NOT_DONE, answer_parts, arguments
 from app.theme import LIGHT, Theme
-from engine import __version__
+from engine import ToolCall, __version__
 
 _CLASSES = {kind: kind.name.lower() for kind in CellKind}
 _VERDICTS = {
@@ -33,15 +34,28 @@ def as_markdown(title: str, entries: Sequence[Entry]) -> str:
             thinking, answer = split_thinking(entry)
             folded = f"<details><summary>Thinking</summary>\n\n{thinking}\n\n</details>\n\n" if thinking else ""
             parts.append(f"## Model\n\n{folded}{answer}")
-        else:
+        elif not _is_call(entry):  # calls stand in their places in the answer
             parts.append(f"*{entry.text}*")
     return "\n\n".join(parts) + "\n"
 
 
 def split_thinking(reply: Reply) -> tuple[str, str]:
-    """What was thought, and what was answered, without the tags between them."""
-    thinking, answer = reply.said()
-    return thinking.replace("<think>", "").replace("</think>", "").strip(), answer.replace("</think>", "").strip()
+    """What was thought, and what was answered, without the tags between them; tool calls as Markdown of their own."""
+    thinking = reply.said()[0].replace("<think>", "").replace("</think>", "").strip()
+    answer = "".join(_call_markdown(part) if isinstance(part, ToolCall) else part for part in answer_parts(reply))
+    return thinking, answer.strip()
+
+
+def _call_markdown(call: ToolCall) -> str:
+    return f"\n\n**Tool call: `{call.name}`** ({NOT_DONE})\n\n```json\n{arguments(call)}\n```\n\n"
+
+
+def _is_call(entry: Entry) -> bool:
+    return isinstance(entry, Note) and entry.tone == "call"
+
+
+def _calls(reply: Reply) -> list[ToolCall]:
+    return [part for part in answer_parts(reply) if isinstance(part, ToolCall)]
 
 
 def as_json(title: str, entries: Sequence[Entry]) -> str:
@@ -53,7 +67,9 @@ def as_json(title: str, entries: Sequence[Entry]) -> str:
             messages.append({"role": "user", "text": entry.said} | ({"files": files} if files else {}))
         elif isinstance(entry, Reply):
             tokens = [_token(cell) for cell in entry.cells()]
-            messages.append({"role": "assistant", "text": entry.text, "tokens": tokens})
+            calls = [{"name": call.name, "arguments": call.arguments, "executed": False} for call in _calls(entry)]
+            said = {"role": "assistant", "text": entry.text} | ({"tool_calls": calls} if calls else {})
+            messages.append(said | {"tokens": tokens})
     data = {"program": f"Draftscope {__version__}", "title": title, "messages": messages}
     return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
 
@@ -92,8 +108,16 @@ def _block(entry: Entry) -> str:
         files = "".join(f"<br>[{html.escape(file.name)}]" for file in entry.files)
         return f'<div class="user">{html.escape(entry.said)}{files}</div>'
     if isinstance(entry, Reply):
-        return f'<div class="reply">{"".join(_spans(entry))}</div>'
+        calls = "".join(map(_call_html, _calls(entry)))
+        return f'<div class="reply">{"".join(_spans(entry))}</div>{calls}'
+    if _is_call(entry):
+        return ""  # it stands below its reply
     return f'<p class="note">{html.escape(entry.text)}</p>'
+
+
+def _call_html(call: ToolCall) -> str:
+    name, body = html.escape(call.name), html.escape(arguments(call))
+    return f'<div class="call">Tool call: <b>{name}</b> <small>{NOT_DONE}</small><pre>{body}</pre></div>'
 
 
 def _spans(reply: Reply) -> Iterator[str]:
@@ -118,6 +142,8 @@ def _style(theme: Theme) -> str:
         f"background:{theme.surface};color:{theme.text}}}"
         f".user{{background:{theme.accent_soft};border-radius:12px;padding:.6rem 1rem;margin:1.5rem 0 1rem 15%;"
         "white-space:pre-wrap}.reply{white-space:pre-wrap}"
+        f".call{{background:{theme.sunken};border-radius:8px;padding:.6rem 1rem;margin:1rem 0}}"
+        f".call small{{color:{theme.muted}}}.call pre{{margin:.4rem 0 0;white-space:pre-wrap}}"
         f".note,.thinking,.legend{{color:{theme.muted}}}.note,.legend{{font-size:.85rem}}.legend>*{{margin-right:.8rem}}"
         f".mtp{{background:{theme.tint('accepted_mtp')};text-decoration:underline solid {theme.accepted_mtp};{mark}}}"
         f".ngram{{background:{theme.tint('accepted_ngram')};"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import html
 from collections import OrderedDict
+from itertools import repeat
 
 from PySide6.QtCore import QByteArray, Qt, QUrl
 from PySide6.QtGui import QFont, QImage, QTextDocument
 
 from app.chat.cells import AttachedFile, Entry, UserMessage
-from app.reading.markdown import render
+from app.chat.tool_calls import NOT_DONE, arguments
+from app.reading.markdown import call_card, render
 from app.reading.pieces import Piece
 from app.theme import Theme
+from engine import ToolCall, find_tool_calls
 
 KEPT = 200
 THUMBNAIL = 160
@@ -39,6 +42,8 @@ class PieceDocument(QTextDocument):
             rendered = render(piece.text, theme)
             self.codes = rendered.codes
             return rendered.html
+        if piece.kind == "call":
+            return "".join(map(self._call, find_tool_calls(piece.text), repeat(theme)))
         text = f'<div style="white-space:pre-wrap">{html.escape(piece.text)}</div>'
         if not isinstance(entry, UserMessage):
             return f"<small>{text}</small>"
@@ -49,6 +54,10 @@ class PieceDocument(QTextDocument):
             if f.kind == "text"
         )
         return f"{self._thumbnails()}{names}{text if piece.text else ''}"
+
+    def _call(self, call: ToolCall, theme: Theme) -> str:
+        self.codes.append(arguments(call))
+        return call_card(call.name, NOT_DONE, arguments(call), len(self.codes) - 1, theme)
 
     def _thumbnails(self) -> str:
         parts = []

@@ -65,6 +65,21 @@ def _token_html(parser: MarkdownIt, tokens: Sequence[Token], at: int, theme: The
 
 
 def _code(code: str, language: str, number: int, theme: Theme) -> str:
+    caption = f'<span style="color:{theme.muted}; font-size:small">{html.escape(language) or "text"}</span>'
+    return _card(caption, highlighted(code, language, theme), number, theme)
+
+
+def call_card(name: str, what: str, arguments: str, number: int, theme: Theme) -> str:
+    """A tool call: its name, `what` becomes of it, and its arguments as JSON."""
+    caption = (
+        f'<span style="color:{theme.muted}; font-size:small">Tool call</span> <b>{html.escape(name)}</b>'
+        f' <span style="color:{theme.muted}; font-size:small">{html.escape(what)}</span>'
+    )
+    return _card(caption, highlighted(arguments, "json", theme), number, theme)
+
+
+def highlighted(code: str, language: str, theme: Theme) -> str:
+    """Code as HTML with coloured words."""
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import get_lexer_by_name
@@ -76,11 +91,13 @@ def _code(code: str, language: str, number: int, theme: Theme) -> str:
     except ClassNotFound:
         lexer = TextLexer()
     formatter: HtmlFormatter[str] = HtmlFormatter(nowrap=True, noclasses=True, style=STYLES[theme.dark])
-    coloured = highlight(code.rstrip("\n"), lexer, formatter).rstrip("\n")
+    return str(highlight(code.rstrip("\n"), lexer, formatter)).rstrip("\n")
+
+
+def _card(caption: str, coloured: str, number: int, theme: Theme) -> str:
     copy = f'<a href="{COPY}{number}" style="text-decoration:none; color:{theme.accent}">Copy</a>'
     return (
         f'<table width="100%" cellspacing="0" cellpadding="8" bgcolor="{theme.sunken}"><tr>'
-        f'<td><span style="color:{theme.muted}; font-size:small">{html.escape(language) or "text"}</span></td>'
-        f'<td align="right">{copy}</td></tr><tr><td colspan="2">'
+        f'<td>{caption}</td><td align="right">{copy}</td></tr><tr><td colspan="2">'
         f'<pre style="white-space:pre-wrap; margin:0">{coloured}</pre></td></tr></table>'
     )

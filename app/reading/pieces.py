@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.chat.cells import Entry, Note, Reply, UserMessage
+from engine import find_tool_calls
 
 PIECE_CHARACTERS = 3000
 """A piece ends at the first blank line outside a fence after this many characters."""
 MOST_CHARACTERS = 12_000
 """A piece without such a line ends here all the same."""
 
-Kind = Literal["user", "fold", "thinking", "answer", "note", "error"]
+Kind = Literal["user", "fold", "thinking", "answer", "call", "note", "error"]
+MOST_CALL = 65_536
+"""A tool call that is longer than this without an end is text."""
+OPEN, CLOSE = "<tool_call>", "</tool_call>"
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
@@ -71,20 +75,72 @@ def _end_of_piece(text: str) -> int | None:
     return None
 
 
+class AnswerCutter:
+    """Cuts an answer that grows; a tool call is a piece of its own once it is whole and makes sense."""
+
+    def __init__(self) -> None:
+        self._done: list[tuple[Kind, str]] = []
+        self._cutter = Cutter()
+        self._held = ""  # what may be, or become, a tool call
+
+    @property
+    def pieces(self) -> list[tuple[Kind, str]]:
+        """Kind and text of each piece; a call that is not whole yet is text."""
+        open_end = list(self._cutter.pieces)
+        if self._held and open_end:
+            open_end[-1] += self._held
+        elif self._held:
+            open_end = [self._held]
+        return [*self._done, *(("answer", text) for text in open_end)]
+
+    def add(self, text: str) -> None:
+        """Append text."""
+        self._held += text
+        while self._held:
+            start = _beginning(self._held, OPEN)
+            if start:
+                self._cutter.add(self._held[:start])
+                self._held = self._held[start:]
+            end = self._held.find(CLOSE)
+            if not self._held.startswith(OPEN) or (end < 0 and len(self._held) <= MOST_CALL):
+                return
+            self._take(end + len(CLOSE) if end >= 0 else len(self._held))
+
+    def _take(self, end: int) -> None:
+        """The first `end` characters of what is held are a call, or look like one."""
+        found, self._held = self._held[:end], self._held[end:]
+        if find_tool_calls(found):
+            self._done += [("answer", piece) for piece in self._cutter.pieces]
+            self._done.append(("call", found))
+            self._cutter = Cutter()
+        else:
+            self._cutter.add(found)
+
+
+def _beginning(text: str, tag: str) -> int:
+    """Where `tag` stands in a text, or where one may begin that the end cuts off; else the text's length."""
+    at = text.find(tag)
+    if at >= 0:
+        return at
+    return next((i for i in range(max(0, len(text) - len(tag)), len(text)) if tag.startswith(text[i:])), len(text))
+
+
 class ReplyPieces:
     """The pieces of a reply, kept up to date while it grows."""
 
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
         self._seen = 0
-        self.thinking, self.answer = Cutter(), Cutter()
+        self.thinking, self.answer = Cutter(), AnswerCutter()
 
     def catch_up(self) -> None:
         """Take over the cells that are new."""
         first, self._seen = self._seen, len(self._reply)
-        for cutter, text in zip((self.thinking, self.answer), self._reply.said(first), strict=True):
-            if text := _without_tags(text, start=not cutter.pieces):
-                cutter.add(text)
+        thought, said = self._reply.said(first)
+        if text := _without_tags(thought, start=not self.thinking.pieces):
+            self.thinking.add(text)
+        if text := _without_tags(said, start=not self.answer.pieces):
+            self.answer.add(text)
 
 
 def _without_tags(text: str, *, start: bool) -> str:
@@ -112,6 +168,8 @@ def pieces_of(entry: Entry, index: int, cut: ReplyPieces | None, unfolded: bool)
     if isinstance(entry, UserMessage):
         return [Piece("user", entry.said, index, opens=True)]
     if isinstance(entry, Note):
+        if entry.tone == "call":
+            return []  # it stands in its place in the answer
         return [Piece("error" if entry.tone == "error" else "note", entry.text, index)]
     assert isinstance(entry, Reply)
     assert cut is not None
@@ -120,5 +178,7 @@ def pieces_of(entry: Entry, index: int, cut: ReplyPieces | None, unfolded: bool)
     if any(text.strip() for text in cut.thinking.pieces):
         pieces.append(Piece("fold", fold_line(entry, unfolded), index, opens=True))
         pieces += [Piece("thinking", text, index) for text in cut.thinking.pieces if unfolded]
-    pieces += [Piece("answer", text, index, opens=not pieces and not at) for at, text in enumerate(cut.answer.pieces)]
+    for kind, text in cut.answer.pieces:
+        if text.strip():
+            pieces.append(Piece(kind, text, index, opens=not pieces))
     return pieces

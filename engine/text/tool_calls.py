@@ -25,8 +25,19 @@ _PARAMETER = re.compile(r"<parameter=([^<>\n]+)>\n?(.*?)\n?</parameter>", re.DOT
 def find_tool_calls(text: str) -> tuple[ToolCall, ...]:
     """The complete tool calls in `text`, in order. What only looks like one is passed over: it stays text. In the
     layout with tags, arguments that are no JSON are their text."""
-    found = (_from_json(body) or _from_tags(body) for body in _CALL.findall(text))
-    return tuple(call for call in found if call is not None)
+    return tuple(part for part in split_tool_calls(text) if isinstance(part, ToolCall))
+
+
+def split_tool_calls(text: str) -> tuple[str | ToolCall, ...]:
+    """`text` with each complete tool call in its place; no two strings stand side by side, and none is empty."""
+    parts: list[str | ToolCall] = []
+    plain = 0  # where the text begins that is not in `parts` yet
+    for found in _CALL.finditer(text):
+        call = _from_json(found[1]) or _from_tags(found[1])
+        if call is not None:
+            parts += [text[plain : found.start()], call]
+            plain = found.end()
+    return tuple(part for part in (*parts, text[plain:]) if part)
 
 
 def _from_json(body: str) -> ToolCall | None:

@@ -33,6 +33,7 @@ from engine import (
     Stall,
     Stats,
     WeightStatistics,
+    find_tool_calls,
 )
 
 WORDS = ("The", "capital", "of", "France", "is", "Paris,", "and", "the", "Seine", "runs", "through", "it.")
@@ -137,7 +138,8 @@ def finished(rounds: Sequence[Round], reason: str = "end") -> Finished:
         stop_reason=reason,  # type: ignore[arg-type]
     )
     text = "".join(token.text for token in tokens)
-    return Finished(tokens=tuple(token.token for token in tokens), text=text, stats=stats)
+    calls = find_tool_calls(text)
+    return Finished(tokens=tuple(token.token for token in tokens), text=text, stats=stats, tool_calls=calls)
 
 
 @dataclass

@@ -46,15 +46,18 @@ def look(document: Document) -> list[tuple[Style, int, int, str, float, float]]:
 def test_styles_follow_speakers_phases_and_tones() -> None:
     thinking = list(script.rounds("Let me see.\n", phase="think"))
     entries = [UserMessage("Hi"), reply_of([*thinking, *script.rounds("Yes.")]), Note("Stopped."), Note("No.", "error")]
+    entries.insert(2, Note("Tool call: weather", "call"))
     document = document_of(*entries)
     assert [b.style for b in document.blocks] == [
         Style.USER,
         Style.THINKING,
         Style.ANSWER,
+        Style.CALL,
         Style.NOTE,
         Style.ERROR,
     ]
-    assert [b.label for b in document.blocks] == ["", "Thinking", "", "", ""]
+    assert [b.label for b in document.blocks] == ["", "Thinking", "", "", "", ""]
+    assert [b.card for b in document.blocks] == [True, False, False, True, False, True]
 
 
 @settings(max_examples=25, deadline=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from app.history.codec import ending_from_text, ending_to_text, round_from_text, round_to_text
-from engine import Alternative, CommittedToken, DraftedToken, Failed, Finished, PositionCount, Round, Stats
+from engine import Alternative, CommittedToken, DraftedToken, Failed, Finished, PositionCount, Round, Stats, ToolCall
 from tests.app.scripted import WORDS, finished, rounds_of
 
 RICH = Round(
@@ -53,6 +53,9 @@ def test_endings_come_back_with_the_text_that_is_stored_elsewhere() -> None:
     back = ending_from_text(ending_to_text(last), last.text)
     assert isinstance(back, Finished)
     assert (back.stats, back.text) == (last.stats, last.text)
+    calls = (ToolCall("weather", {"city": "Paris", "days": [1, 2]}), ToolCall("now"))
+    calling = Finished((), "said", Stats(), ("A note.",), calls)
+    assert ending_from_text(ending_to_text(calling), "said") == calling
     failed = Failed("It failed.", "ReadError", (), "half", Stats(per_position=(PositionCount(3, 2),)))
     assert ending_from_text(ending_to_text(failed), "half") == failed
     assert ending_from_text("{}") is None

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from app.chat.cells import Note, Reply, UserMessage
-from app.reading.pieces import MOST_CHARACTERS, PIECE_CHARACTERS, Cutter, ReplyPieces, fold_line, pieces_of
+from app.reading.pieces import (
+    MOST_CALL,
+    MOST_CHARACTERS,
+    PIECE_CHARACTERS,
+    AnswerCutter,
+    Cutter,
+    ReplyPieces,
+    fold_line,
+    pieces_of,
+)
 from engine import CommittedToken, Round
 
 PARAGRAPH = "word " * 100 + "\n\n"
@@ -60,3 +69,33 @@ def test_thinking_is_folded_with_its_duration() -> None:
 def test_other_entries_are_one_piece() -> None:
     assert pieces_of(UserMessage("hello"), 3, None, False)[0].text == "hello"
     assert pieces_of(Note("Bad.", "error"), 4, None, False)[0].kind == "error"
+
+
+CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+BROKEN = "<tool_call>\n{weather of Paris}\n</tool_call>"
+
+
+def test_a_tool_call_is_a_piece_of_its_own_and_a_malformed_one_is_text() -> None:
+    cutter = AnswerCutter()
+    cutter.add(f"Let me look.\n{CALL}\nand\n{BROKEN} a < b")
+    assert cutter.pieces == [
+        ("answer", "Let me look.\n"),
+        ("call", CALL),
+        ("answer", f"\nand\n{BROKEN} a < b"),
+    ]
+
+
+def test_a_call_that_grows_is_text_until_it_is_whole_and_nothing_is_lost() -> None:
+    text, whole, grown = f"a <b> <tool <tool_call{CALL}{CALL} end <tool_", AnswerCutter(), AnswerCutter()
+    whole.add(text)
+    for at, character in enumerate(text, 1):
+        grown.add(character)
+        assert "".join(piece for _, piece in grown.pieces) == text[:at]
+    assert [kind for kind, _ in whole.pieces] == ["answer", "call", "call", "answer"]
+    assert [piece for piece in grown.pieces if piece[0] == "call"] == [("call", CALL)] * 2
+
+
+def test_a_call_without_an_end_does_not_hold_the_text_up_for_ever() -> None:
+    cutter = AnswerCutter()
+    cutter.add("<tool_call>" + PARAGRAPH * (MOST_CALL // len(PARAGRAPH) + 1))
+    assert len(cutter.pieces) > 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.decoding.records import ToolCall
-from engine.text.tool_calls import find_tool_calls
+from engine.text.tool_calls import find_tool_calls, split_tool_calls
 
 JSON = '<tool_call>\n{"name": "weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>'
 TAGS = """<tool_call>
@@ -62,3 +62,11 @@ def test_without_arguments() -> None:
 )
 def test_what_only_looks_like_a_call_stays_text(text: str) -> None:
     assert find_tool_calls(text) == ()
+
+
+def test_the_text_around_calls_keeps_its_place() -> None:
+    broken = "<tool_call>no call</tool_call>"
+    weather = ToolCall("weather", {"city": "Paris", "days": 3})
+    assert split_tool_calls(f"Look:{JSON}{JSON} {broken} done") == ("Look:", weather, weather, f" {broken} done")
+    assert split_tool_calls("no call at all") == ("no call at all",)
+    assert split_tool_calls("") == ()
