@@ -1,4 +1,4 @@
-"""`python -m app`: the window. Reads the arguments and prepares the environment before Qt or Numba is imported."""
+"""`python -m app`: the window. Reads the arguments before Qt is imported; the engine comes after the first paint."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from app.milestones import Milestones
 from engine import __version__
 
 
@@ -31,6 +32,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--quit-when-done", action="store_true", help="close the window afterwards")
     parser.add_argument("--theme", choices=("light", "dark", "system"), help="colours for this start")
     parser.add_argument("--size", type=size, metavar="WxH", help="size of the window, as 1280x800")
+    parser.add_argument("--timing", action="store_true", help="tell on stderr how long the start took")
     parser.add_argument(
         "--settings-dir", type=Path, metavar="D", help="folder of the settings and of the conversations"
     )
@@ -55,14 +57,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     import engine
     from app.display import display_problem
 
-    engine.configure_environment()
     if problem := display_problem(os.environ):
         if sys.stderr is not None:
             sys.stderr.write(f"{problem}\n")
         return 2
 
+    milestones = Milestones()
+    milestones.mark("Python")
     from app.drive import Errand
     from app.program import Request, run
+
+    milestones.mark("imports")
 
     model = engine.demo_path() if arguments.model == "demo" else arguments.model and Path(arguments.model)
     errand = Errand(arguments.prompt or "", arguments.screenshot, arguments.quit_when_done)
@@ -79,8 +84,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             theme=arguments.theme,
             size=arguments.size,
             errand=errand if is_errand(arguments) else None,
+            timing=arguments.timing,
+            milestones=milestones,
         )
-        return run(request, load_model, engine.demo_path)
+        return run(request, load_model, engine.demo_path, prepare=engine_environment)
+
+
+def engine_environment() -> None:
+    """Set what the engine's compiler reads when it is imported."""
+    import engine
+
+    engine.configure_environment()
 
 
 def load_model(*arguments: Any, **options: Any) -> Any:

@@ -92,7 +92,7 @@ class Drive(QObject):
         self._window.controller.loaded.disconnect(self._on_loaded)
         self._errand = Errand()
         if errand.screenshot is not None:
-            self._window.inspector.refresh()
+            self._window.inspector.complete()
             if not self._window.grab().save(str(errand.screenshot)):
                 self.code = 1
                 if sys.stderr is not None:

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 
 from PySide6.QtCore import QByteArray, QObject, QSize, Qt
-from PySide6.QtGui import QAction, QIcon, QPainter, QPixmap
+from PySide6.QtGui import QAction, QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton
 
@@ -39,12 +39,17 @@ def pixmap(name: str, colour: str, size: int = SIZE, ratio: float = 1.0) -> QPix
 
 
 def icon(name: str, colour: str, disabled: str) -> QIcon:
-    """An icon sharp at 1, 2 and 3 device pixels a point."""
+    """An icon sharp on the screens that are there; others get it scaled until icons are inked again."""
     made = QIcon()
-    for ratio in (1.0, 2.0, 3.0):
+    for ratio in ratios():
         made.addPixmap(pixmap(name, colour, ratio=ratio), QIcon.Mode.Normal)
         made.addPixmap(pixmap(name, disabled, ratio=ratio), QIcon.Mode.Disabled)
     return made
+
+
+def ratios() -> list[float]:
+    """Device pixels a point, of each kind of screen that is connected."""
+    return sorted({1.0, *(screen.devicePixelRatio() for screen in QGuiApplication.screens())})
 
 
 def program_drawing(size: int) -> str:
@@ -69,13 +74,21 @@ def put_icon(target: QAction | QAbstractButton, name: str, role: str = "text") -
 
 
 def ink_icons(root: QObject, theme: Theme) -> None:
-    """Draw the icons of everything below `root`."""
+    """Draw the icons of everything below `root`, each drawing once."""
     targets: list[QAction | QAbstractButton] = [*root.findChildren(QAction), *root.findChildren(QAbstractButton)]
+    drawn: dict[tuple[str, str], QIcon] = {}
     for target in targets:
-        if target.property(_NAME):
+        if name := target.property(_NAME):
             target.setProperty(_THEME, theme)
-            _ink(target, theme)
+            kind = name, target.property(_ROLE)
+            if kind not in drawn:
+                drawn[kind] = _icon_of(target, theme)
+            target.setIcon(drawn[kind])
 
 
 def _ink(target: QAction | QAbstractButton, theme: Theme) -> None:
-    target.setIcon(icon(target.property(_NAME), getattr(theme, target.property(_ROLE)), theme.faint))
+    target.setIcon(_icon_of(target, theme))
+
+
+def _icon_of(target: QAction | QAbstractButton, theme: Theme) -> QIcon:
+    return icon(target.property(_NAME), getattr(theme, target.property(_ROLE)), theme.faint)

@@ -7,10 +7,10 @@ import os
 import platform
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
@@ -18,11 +18,13 @@ from app import APP_ID
 from app.crash import CrashReporter
 from app.drive import Drive, Errand
 from app.help import log
-from app.icons import program_icon
+from app.icons import ink_icons, program_icon
 from app.instance import Listener, hand_over, socket_name
 from app.main_window import MainWindow
+from app.milestones import Milestones
 from app.settings import SettingsFile
 from app.signals import SignalWatch
+from app.start import Start
 from app.style import Stylist
 from app.theme import ThemeMode
 from app.worker import EngineHandle, LoadModel
@@ -49,6 +51,9 @@ class Request:
     """Hand the files to a window that is open with the same settings, if there is one, instead of opening another."""
     log_dir: Path | None = None
     """Folder of the log; None: it is kept in memory only."""
+    timing: bool = False
+    """Tell on stderr how long the start took."""
+    milestones: Milestones = field(default_factory=Milestones)
 
     @property
     def files(self) -> list[Path]:
@@ -56,8 +61,13 @@ class Request:
         return [path for path in (self.model, self.sidecar, self.run, *self.dropped) if path is not None]
 
 
-def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> int:
-    """Open the window and stay until it is closed; returns the exit code."""
+def run(
+    request: Request, load_model: LoadModel, demo: Callable[[], Path], prepare: Callable[[], object] | None = None
+) -> int:
+    """Open the window and stay until it is closed; returns the exit code.
+
+    `prepare` is called once the window is painted, before the engine is used.
+    """
     app = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(app, QApplication)
     app.setApplicationName("draftscope")
@@ -81,18 +91,15 @@ def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> in
     signals = SignalWatch(window.close, window)
     drive = Drive(window, request.errand or Errand())
     window.closed.connect(app.quit)
+    app.screenAdded.connect(lambda: ink_icons(window, stylist.theme))  # icons are drawn for the screens that are there
     if request.size:
         window.resize(QSize(*request.size))
+    request.milestones.mark("window made")
+    steps = [*([prepare] if prepare else []), *first_steps(request, window, drive, demo)]
+    start = Start(window, steps, request.milestones)
+    if request.timing:
+        start.ready.connect(lambda: sys.stderr and sys.stderr.write(request.milestones.report()))
     window.show()
-    if request.errand is None:
-        QTimer.singleShot(0, window, window.rooms.show_first_tour)
-    if request.run is not None:
-        QTimer.singleShot(0, window, lambda path=request.run: drive.show_run(path))
-    if request.dropped:
-        QTimer.singleShot(0, window, lambda: window.open_dropped(list(request.dropped)))
-    first = request.model or (demo() if not window.memory.settings.recent else None)
-    if first is not None and request.run is None and not request.dropped:
-        QTimer.singleShot(0, window, lambda: window.load(first, request.sidecar))
     app.exec()
     if listener is not None:
         listener.close()
@@ -104,6 +111,24 @@ def run(request: Request, load_model: LoadModel, demo: Callable[[], Path]) -> in
         sys.stdout.flush()
         os._exit(drive.code)
     return drive.code
+
+
+def first_steps(
+    request: Request, window: MainWindow, drive: Drive, demo: Callable[[], Path]
+) -> list[Callable[[], object]]:
+    """What the window does once it is on the screen."""
+    steps: list[Callable[[], object]] = []
+    if request.errand is None:
+        steps.append(window.rooms.show_first_tour)
+    if request.run is not None:
+        run = request.run
+        steps.append(lambda: drive.show_run(run))
+    if request.dropped:
+        steps.append(lambda: window.open_dropped(list(request.dropped)))
+    first = request.model or (demo() if not window.memory.settings.recent else None)
+    if first is not None and request.run is None and not request.dropped:
+        steps.append(lambda: window.load(first, request.sidecar))
+    return steps
 
 
 def come_forward(window: MainWindow, paths: list[Path]) -> None:

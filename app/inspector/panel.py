@@ -102,9 +102,14 @@ class InspectorPanel(QWidget):
     def prepare(self) -> None:
         """Make the plots, before there is anything to plot, one a turn of the event loop; if hidden, once shown."""
         self._prepared = True
-        if self._whole is None and self.isVisible() and not self._due:
+        if self._whole is None and self.isVisible() and self._make_next not in self._due:
             self._due.append(self._make_next)
             self._apart.start()
+
+    def complete(self) -> None:
+        """Draw everything that can be seen now, also plots without data."""
+        if self.isVisible() and self.plots.whole:
+            self.refresh()
 
     @property
     def _whole(self) -> PlotStack | None:
@@ -175,7 +180,8 @@ class InspectorPanel(QWidget):
 
     def _plots_due(self) -> None:
         if (stack := self._whole) is None:
-            self._due.append(self._make_next)
+            if self.model.rounds:
+                self._due.append(self._make_next)
             return
         window = self._shown_window()
         for card in stack.in_sight():
@@ -204,10 +210,12 @@ class InspectorPanel(QWidget):
     def apply_theme(self, theme: Theme) -> None:
         """Use another palette."""
         self._theme = theme
-        self.setStyleSheet(
+        sheet = (
             f'QLabel[type="caption"] {{ color: {theme.muted}; }} #inspectorBody {{ background: {theme.surface}; }}'
             f" #inspectorScroll {{ background: {theme.surface}; border: none; }}"
         )
+        if sheet != self.styleSheet():
+            self.setStyleSheet(sheet)
         self.scrubber.apply_theme(theme)
         if self._stack is not None:
             self._stack.apply_theme(theme)

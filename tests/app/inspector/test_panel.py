@@ -248,7 +248,9 @@ def test_a_refresh_while_streaming_draws_one_part_a_turn_and_leaves_out_what_is_
 
 
 def test_plots_are_made_card_by_card_when_the_window_has_time(fresh: InspectorPanel, qtbot: QtBot) -> None:
-    assert fresh._stack is None, "the first paint waits for no plot"
+    fresh.refresh_soon()  # as a load that makes progress asks for
+    qtbot.waitUntil(lambda: not fresh._apart.isActive())
+    assert fresh._stack is None, "neither the first paint nor a load waits for plots"
     fresh.prepare()
     assert fresh._stack is None, "nothing at once"
     qtbot.waitUntil(lambda: fresh._stack is not None and 0 < len(fresh._stack.cards) < len(KINDS))
