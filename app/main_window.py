@@ -121,7 +121,7 @@ class MainWindow(QMainWindow):
         self.runs = RunDesk(self.engine, self.view, self.inspector, self._data / "runs", theme)
         self.weights = MemoryDesk(self.engine, self.memory, theme, self)
         self.status = StatusLine()
-        self.rooms = Rooms(self, self.memory, self._stylist, self._demo)
+        self.rooms = Rooms(self, self.memory, self._stylist, self._demo, self._data)
 
     def _slots(self) -> dict[str, Callable[[], object]]:
         return {
@@ -190,6 +190,7 @@ class MainWindow(QMainWindow):
 
     def _connect(self) -> None:
         chat = self.controller
+        chat.looks_elsewhere = lambda: self.panel.choices.looks_elsewhere
         chat.changed.connect(self._refresh)
         chat.reply_began.connect(self._on_reply_began)
         chat.records.connect(self._on_records)

@@ -46,6 +46,13 @@ class ReplyChoices:
     think_budget: int | None = None
     """Thinking tokens after which the thought is closed; None lets the model think as long as it likes."""
     draft: DraftOptions = field(default_factory=DraftOptions)
+    search_chats: bool = False
+    """Let lookup draft from the other conversations too."""
+
+    @property
+    def looks_elsewhere(self) -> bool:
+        """Whether that comes to anything: the drafter has to look up at all."""
+        return self.search_chats and self.draft.enabled and "ngram" in self.draft.drafter
 
     def options(self, recommended: SamplingOptions | None = None) -> GenerateOptions:
         """The engine's options for one reply."""
@@ -104,6 +111,10 @@ class Settings:
     """Watched for checkpoints."""
     forgotten: tuple[str, ...] = ()
     """Checkpoints in them that are left off the library."""
+    download_folder: str = ""
+    """Where downloads go; '' is beside the conversations."""
+    downloads: tuple[str, ...] = ()
+    """Folders of those that are not whole yet."""
     toured: bool = False
     """Whether the hints of the first start have been seen or skipped."""
 
@@ -149,6 +160,8 @@ class SettingsFile:
             "budgets": _budgets,
             "folders": _texts,
             "forgotten": _texts,
+            "download_folder": _text,
+            "downloads": _texts,
             "toured": _flag,
         }
         read = {key: readers[key](data[key]) for key in known if key in data}
@@ -227,8 +240,9 @@ def _reply(value: Any) -> ReplyChoices | None:
         choices = replace(choices, think_budget=budget)
     if isinstance(thinking, bool):
         choices = replace(choices, thinking=thinking)
-    if isinstance(value.get("new_seed"), bool):
-        choices = replace(choices, new_seed=value["new_seed"])
+    for name in ("new_seed", "search_chats"):
+        if isinstance(value.get(name), bool):
+            choices = replace(choices, **{name: value[name]})
     if isinstance(value.get("sampling"), dict):
         choices = replace(choices, sampling=_options(SamplingOptions, value["sampling"], SAMPLING_FIELDS))
     if isinstance(value.get("draft"), dict):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QObject, Qt, QThread, Signal, Slot
 
+from app.lookup import Lookup
 from app.mailbox import Mailbox
 from app.residency.glance import Glance
 from engine import (
@@ -60,6 +61,7 @@ class SessionLike(Protocol):
         answer_now: AnswerNow | None = None,
     ) -> Iterator[Record]: ...
     def prompt_tokens(self, messages: Sequence[Message], options: GenerateOptions) -> list[int]: ...
+    def search_also(self, texts: Sequence[Sequence[int]]) -> None: ...
     def check(
         self, progress: Callable[[int, int], None] | None = None, cancel: CancelToken | None = None
     ) -> SelfCheck: ...
@@ -71,6 +73,7 @@ class ModelLike(Protocol):
     @property
     def info(self) -> ModelInfo: ...
     def new_session(self) -> SessionLike: ...
+    def encode(self, text: str) -> list[int]: ...
     def statistics(self) -> WeightStatistics: ...
     def residency(self) -> dict[str, str]: ...
     def activity(self) -> tuple[int, int]: ...
@@ -137,6 +140,8 @@ class ReplyJob(Job):
     record: Callable[[Record], None] | None = None
     """Gets every record before the window does, in the engine's thread."""
     so_far: tuple[int, ...] = ()
+    others: Callable[[], Sequence[str]] = tuple
+    """Asked in the engine's thread for texts in which lookup may search too."""
     answer_now: AnswerNow = field(default_factory=AnswerNow, init=False)
     """Asked from the window's thread, it ends the thinking."""
 
@@ -182,6 +187,7 @@ class Worker(QObject):
         self._model: ModelLike | None = None
         self._session: SessionLike | None = None
         self._stall: tuple[Stall, float] | None = None
+        self._lookup = Lookup()
 
     def look(self) -> Glance | None:
         """The weights at this moment; may be called from any thread. None without a model."""
@@ -246,6 +252,7 @@ class Worker(QObject):
                 raise EngineError("No model is loaded; choose one first.")
             if self._session is None:
                 self._session = self._model.new_session()
+            self._lookup.prepare(self._model, self._session, job.others())
             for record in records_of(self._session, job):
                 job.tell(record)
                 last = record
@@ -302,6 +309,7 @@ class Worker(QObject):
 
     def _drop_model(self) -> None:
         self._session = None
+        self._lookup.forget()
         if self._model is not None:
             self._model.close()
             self._model = None
@@ -391,8 +399,9 @@ class EngineHandle(QObject):
         options: GenerateOptions,
         record: Callable[[Record], None] | None = None,
         so_far: Sequence[int] = (),
+        others: Callable[[], Sequence[str]] = tuple,
     ) -> ReplyJob:
-        job = ReplyJob(tuple(messages), options, record, tuple(so_far))
+        job = ReplyJob(tuple(messages), options, record, tuple(so_far), others)
         self._jobs.add(job)
         self._reply.emit(job)
         return job

@@ -53,6 +53,8 @@ class ChatController(QObject):
         self.chats = chats
         self.engine = engine
         self._options = options
+        self.looks_elsewhere: Callable[[], bool] = lambda: False
+        """Whether drafts by lookup may come from the other conversations."""
         self._load: LoadJob | None = None
         self._reply: ReplyJob | None = None
         self._speaking = 0
@@ -246,7 +248,8 @@ class ChatController(QObject):
         self._last = None
         self._thinks = False
         self._speaking = row.id
-        self._reply = self.engine.reply(messages, self._options(), self.chats.recorder(row.id), so_far)
+        others = self.chats.others() if self.looks_elsewhere() else tuple
+        self._reply = self.engine.reply(messages, self._options(), self.chats.recorder(row.id), so_far, others)
         self._pump.follow(self._reply.mailbox)
         self.changed.emit()
 

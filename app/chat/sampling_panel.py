@@ -39,6 +39,10 @@ DRAFTERS = (
     ("none", "Nothing (plain)"),
 )
 POLICIES = (("fixed", "Fixed"), ("adaptive", "Adaptive"), ("cost-aware", "Cost-aware"))
+ELSEWHERE = (
+    "Lookup also drafts from what was said in your other chats. The model reads nothing of them and checks every draft,"
+    " so replies stay the same."
+)
 THINKING = ((None, "As the model likes"), (True, "On"), (False, "Off"))
 
 
@@ -73,7 +77,7 @@ class Group(QFrame):
         title.setBuddy(control)
         control.setAccessibleName(name)
         control.setAccessibleDescription(explanation)
-        control.setFixedWidth(20 * GRID)
+        control.setFixedWidth(19 * GRID)
         self._grid.addWidget(title, row, 0)
         self._grid.addWidget(control, row, 1)
         self._grid.addWidget(why, row + 1, 0, 1, 2)
@@ -140,6 +144,8 @@ class SamplingPanel(QScrollArea):
         self.drafter_note = group.add("Drafter", self.drafter, "Who proposes the tokens that the model then checks.")
         group.add("Draft tokens", self.tokens, "Proposals a round: more pay off only while most are accepted.")
         group.add("Length policy", self.policy, "Whether that number stays, follows acceptance, or what each costs.")
+        self.elsewhere = QCheckBox("Look there too")
+        group.add("Other chats", self.elsewhere, ELSEWHERE)
         group.reset_requested.connect(self._reset_drafting)
         return group
 
@@ -177,7 +183,8 @@ class SamplingPanel(QScrollArea):
             box.valueChanged.connect(self._on_edit)
         for combo in (self.drafter, self.policy, self.thinking):
             combo.currentIndexChanged.connect(self._on_edit)
-        self.new_seed.toggled.connect(self._on_edit)
+        for check in (self.new_seed, self.elsewhere):
+            check.toggled.connect(self._on_edit)
         self.presets.chosen.connect(self._reset)
 
     def show_model(self, info: ModelInfo) -> None:
@@ -207,6 +214,7 @@ class SamplingPanel(QScrollArea):
         self.drafter.setCurrentIndex(self.drafter.findData(draft.drafter))
         self.tokens.setValue(draft.tokens)
         self.policy.setCurrentIndex(self.policy.findData(draft.length))
+        self.elsewhere.setChecked(self.choices.search_chats)
         self.limit.setValue(self.choices.max_new_tokens)
         self.thinking.setCurrentIndex(self.thinking.findData(self.choices.thinking))
         self.think_budget.setValue(self.choices.think_budget or 0)
@@ -219,6 +227,7 @@ class SamplingPanel(QScrollArea):
         drafts = self.choices.draft.drafter != "none"
         self.tokens.setEnabled(drafts)
         self.policy.setEnabled(drafts)
+        self.elsewhere.setEnabled("ngram" in self.choices.draft.drafter)
         samples = self.temperature.value() > 0
         for control in (self.top_k, self.top_p, self.min_p, self.new_seed):
             control.setEnabled(samples)
@@ -246,6 +255,7 @@ class SamplingPanel(QScrollArea):
                 thinking=self.thinking.currentData(),
                 think_budget=self.think_budget.value() or None,
                 draft=draft,
+                search_chats=self.elsewhere.isChecked(),
             )
         )
 
@@ -257,7 +267,7 @@ class SamplingPanel(QScrollArea):
 
     @Slot()
     def _reset_drafting(self) -> None:
-        self._reset(replace(self.choices, draft=DraftOptions()))
+        self._reset(replace(self.choices, draft=DraftOptions(), search_chats=False))
 
     @Slot()
     def _reset_sampling(self) -> None:

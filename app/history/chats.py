@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.chat.cells import Entry, Note, UserMessage
 from app.chat.transcript_model import ending_notes
+from app.history.others import OtherTexts
 from app.history.recorder import Recorder
 from app.history.store import Attachment, ConversationRow, Found, MessageRow, Store
 from app.history.tree import MessageTree
@@ -139,6 +140,10 @@ class Chats(QObject):
     def recorder(self, message: int) -> Recorder:
         """What writes a reply down, for the engine's thread."""
         return Recorder(self.store.path, message)
+
+    def others(self) -> OtherTexts:
+        """What reads the other conversations, for the engine's thread."""
+        return OtherTexts(self.store.path, self.current)
 
     def refresh(self, message: int) -> None:
         """Take over what was recorded of a reply."""

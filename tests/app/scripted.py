@@ -173,6 +173,9 @@ class Script:
     asked: list[tuple[Message, ...]] = field(default_factory=list)
     completed: list[tuple[int, ...]] = field(default_factory=list)
     options: list[GenerateOptions] = field(default_factory=list)
+    encoded: list[str] = field(default_factory=list)
+    searched: list[list[list[int]]] = field(default_factory=list)
+    """Other texts that sessions were to look into."""
     load_options: list[LoadOptions] = field(default_factory=list)
     stalled: Callable[[Stall], None] = field(default=lambda _: None)
     """Tells a stalled disk, once a model is loaded."""
@@ -224,6 +227,10 @@ class ScriptedModel:
         self.script.calls.append("session")
         return ScriptedSession(self.script)
 
+    def encode(self, text: str) -> list[int]:
+        self.script.encoded.append(text)
+        return [len(word) for word in text.split()]
+
     def statistics(self) -> WeightStatistics:
         return WeightStatistics(bytes_read=self.script.bytes_read, ring_bytes=1000)
 
@@ -253,6 +260,9 @@ class ScriptedSession:
 
     def prompt_tokens(self, messages: Sequence[Message], options: GenerateOptions) -> list[int]:
         return [len(word) for message in messages for word in message.content.split()]
+
+    def search_also(self, texts: Sequence[Sequence[int]]) -> None:
+        self.script.searched.append([list(text) for text in texts])
 
     def check(self, progress: Callable[[int, int], None] | None = None, cancel: CancelToken | None = None) -> SelfCheck:
         self.script.calls.append("check")
