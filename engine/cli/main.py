@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from engine.cli import bench, doctor, generate, inspect, logits, make_sidecar, quantize, trace
+from engine.cli import bench, doctor, generate, inspect, logits, make_sidecar, quantize, trace, warm_up
 from engine.errors import Cancelled, EngineError
 from engine.version import __version__
 
@@ -20,7 +20,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 """As a shell reports a program that SIGPIPE ended."""
 
-COMMANDS = (generate, logits, inspect, quantize, make_sidecar, bench, trace, doctor)
+COMMANDS = (generate, logits, inspect, quantize, make_sidecar, bench, trace, doctor, warm_up)
 
 
 class OneLineParser(argparse.ArgumentParser):

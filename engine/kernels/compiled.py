@@ -58,9 +58,10 @@ class Kernel:
         """Compile, or read from the cache, unless done before."""
         with _LOCK:
             if self._entry == self._compile_and_call:
-                options = {"nogil": True, "cache": True, "error_model": "numpy", **self._options}
+                options = {"nogil": True, "error_model": "numpy", **self._options}
+                stored = options.pop("cache", True)
                 dispatcher = njit(**options)(self._function)
-                if options["cache"]:
+                if stored:
                     dispatcher._cache = StoredKernels(self._function)
                 dispatcher.compile(self._signature)
                 dispatcher.disable_compile()

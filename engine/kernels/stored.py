@@ -2,10 +2,52 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import os
+import pickle
+from collections.abc import Callable
 from typing import Any
 
-from numba.core.caching import FunctionCache
+from numba.core import config
+from numba.core.caching import CacheImpl, CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 from numba.core.runtime import rtsys
+
+from engine.kernels.cache_folder import installed_folder, source_hash
+
+
+class KernelLocator(_CacheLocator):
+    """Where a kernel is kept: all lie in one folder, by module and line, valid for these sources of the kernels.
+
+    Numba's own locators name the place after the path of the source file and, in a frozen program, take the executable
+    for the source: the window and the command line would throw away each other's kernels.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._module, self._line = function.__module__, function.__code__.co_firstlineno
+        self._py_file = inspect.getfile(function)  # Numba names it in warnings
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], _file: str) -> KernelLocator | None:
+        """None, so that Numba looks for another place, if none was chosen or it cannot be written."""
+        folder = config.CACHE_DIR
+        return cls(function) if folder and os.access(folder, os.W_OK) else None
+
+    def get_cache_path(self) -> str:
+        """The folder."""
+        return str(config.CACHE_DIR)
+
+    def get_source_stamp(self) -> str:
+        """What changes with the sources."""
+        return source_hash()
+
+    def get_disambiguator(self) -> str:
+        """Tells functions of one name apart."""
+        return f"{self._module}-{self._line}"
+
+
+class _KernelStore(CompileResultCacheImpl):
+    _locator_classes = [KernelLocator, *CacheImpl._locator_classes]  # noqa: RUF012 - as Numba declares it
 
 
 class StoredKernels(FunctionCache):
@@ -15,8 +57,32 @@ class StoredKernels(FunctionCache):
     second, and of no use to a program whose kernels are all there. What is not there still compiles as usual.
     """
 
+    _impl_class = _KernelStore
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._files = [self._cache_file]
+        if installed := installed_folder():
+            self._files.append(IndexDataCacheFile(str(installed), self._impl.filename_base, source_hash()))
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function for a signature, None if it is not in the cache."""
         rtsys.initialize(target_context)  # machine code refers to it
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+        key = self._index_key(sig, target_context.codegen())
+        for file in self._files:
+            try:
+                data = file.load(key)
+            except Exception:  # cut short by a full disk, say: then it is compiled again and replaced
+                continue
+            if data is not None:
+                return self._impl.rebuild(target_context, data)
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function. A full disk or a damaged index is no reason to fail: the kernel is there."""
+        with contextlib.suppress(OSError):
+            try:
+                super().save_overload(sig, data)
+            except (EOFError, ValueError, pickle.UnpicklingError):
+                self.flush()
+                super().save_overload(sig, data)

@@ -22,6 +22,7 @@ _EVERY_MODEL = (
     "team",
 )
 _WITH_EXPERTS = ("router",)
+_WITH_PICTURES = ("vision",)
 
 
 class Cancel(Protocol):
@@ -30,11 +31,11 @@ class Cancel(Protocol):
     def check(self) -> None: ...
 
 
-def kernels_for(experts: bool = True) -> list[Compilable]:
+def kernels_for(experts: bool = True, pictures: bool = False) -> list[Compilable]:
     """The kernels beside matrix products that a model needs; imports their modules, compiles nothing."""
     from engine.kernels.compiled import registered
 
-    names = _EVERY_MODEL + (_WITH_EXPERTS if experts else ())
+    names = _EVERY_MODEL + (_WITH_EXPERTS if experts else ()) + (_WITH_PICTURES if pictures else ())
     modules = [f"engine.kernels.{name}" for name in names]
     for module in modules:
         importlib.import_module(module)
@@ -47,6 +48,7 @@ def warm_up(
     progress: Callable[[int, int, str], None] | None = None,
     cancel: Cancel | None = None,
     experts: bool = True,
+    pictures: bool = False,
 ) -> None:
     """Make ready what a model with these weight formats needs, so that its first token does not wait for a compiler.
 
@@ -55,7 +57,7 @@ def warm_up(
     """
     from engine.kernels.formats import FORMATS
 
-    items, weights = kernels_for(experts), {name for name in formats if name in FORMATS}
+    items, weights = kernels_for(experts, pictures), {name for name in formats if name in FORMATS}
     total = len(items) + len(weights)
     for done, name in enumerate(_steps(context, items, weights, cancel), 1):
         if progress is not None:

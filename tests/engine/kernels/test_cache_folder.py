@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,39 @@ def test_taking_the_folder_marks_it_as_used(tmp_path: Path, monkeypatch: pytest.
     assert cache_folder.cache_folder() == folder
     assert folder.stat().st_mtime > 0
     assert len(os.listdir(folder.parent)) == 2
+
+
+def test_a_read_only_home_leads_to_the_same_private_folder_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "home").write_text("no folder can be made in here")
+    wanted = tmp_path / "home" / "0-aaaaaaaaaaaa"
+    folder = cache_folder._writable(wanted)
+    assert folder == cache_folder._writable(wanted)
+    assert folder.parent.stat().st_mode & 0o077 == 0
+    cache_folder._remove_empty(folder)
+    assert os.listdir(tmp_path) == ["home"]
+
+
+def test_a_temporary_folder_that_others_can_write_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    taken = tmp_path / f"draftscope-{os.getuid()}"
+    taken.mkdir()
+    taken.chmod(0o777)
+    assert taken not in cache_folder._temporary("0-aaaaaaaaaaaa").parents
+
+
+def test_kernels_beside_the_program_are_taken_from_whom_the_program_is_taken(tmp_path: Path) -> None:
+    program, folder = tmp_path / "draftscope", tmp_path / "kernels"
+    program.touch()
+    assert _installed(program) is None
+    folder.mkdir()
+    assert _installed(program) == folder
+    folder.chmod(0o777)
+    assert _installed(program) is None
+
+
+def _installed(program: Path) -> Path | None:
+    cache_folder.installed_folder.cache_clear()
+    return cache_folder.installed_folder(program)

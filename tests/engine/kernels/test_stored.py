@@ -1,0 +1,69 @@
+"""A compiled kernel is found again: in the chosen folder, or among those of the installation."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from numba.core import config
+
+from engine.kernels import stored
+from engine.kernels.compiled import Kernel
+
+
+def _double(x):  # type: ignore[no-untyped-def]
+    return 2.0 * x
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder of the user's."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    monkeypatch.setattr(config, "CACHE_DIR", str(folder))
+    monkeypatch.setattr(stored, "installed_folder", lambda: None)
+    return folder
+
+
+def _run(expected_files: Path) -> list[str]:
+    """Compile or load the kernel, and use it; returns the files in a folder."""
+    kernel = Kernel(_double, "float64(float64)")
+    assert kernel(21.0) == 42.0
+    return sorted(path.name for path in expected_files.iterdir())
+
+
+def test_a_kernel_is_kept_by_module_and_line_whatever_the_folder_of_the_source(own: Path) -> None:
+    names = _run(own)
+    line = _double.__code__.co_firstlineno
+    assert len(names) == 2
+    assert all(name.startswith(f"test_stored._double-{__name__}-{line}.py") for name in names)
+
+
+def test_kernels_of_the_installation_are_used_and_not_copied(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _run(own)
+    installed = shutil.move(own, tmp_path / "kernels")
+    own.mkdir()
+    monkeypatch.setattr(stored, "installed_folder", lambda: installed)
+    assert _run(own) == []
+
+
+def test_what_is_damaged_is_compiled_again(own: Path) -> None:
+    names = _run(own)
+    for damage in (b"", b"\x80\x05", None):
+        for name in names:
+            path = own / name
+            path.write_bytes(path.read_bytes()[:-9] if damage is None else damage)
+        _run(own)
+        assert all((own / name).stat().st_size > 100 for name in names if name.endswith(".nbc"))
+
+
+def test_kernels_of_other_sources_are_not_used(own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _run(own)
+    installed = shutil.move(own, tmp_path / "kernels")
+    own.mkdir()
+    monkeypatch.setattr(stored, "installed_folder", lambda: installed)
+    monkeypatch.setattr(stored, "source_hash", lambda: "another")
+    assert len(_run(own)) == 2
