@@ -5,7 +5,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test lint format types unit slow clean distclean
+.PHONY: help setup setup-dev run test lint format types unit slow package-tools wheel test-wheel clean distclean
 
 PY := .venv/bin/python
 # Files stay whole: what a file loads once is loaded by one worker.
@@ -42,6 +42,16 @@ unit: setup-dev ## the test suite
 
 slow: setup-dev ## the test suite with the tests that take minutes
 	QT_QPA_PLATFORM=offscreen $(PY) -m pytest -q $(WORKERS) --run-slow
+
+package-tools: setup-dev
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-input -r requirements-package.lock
+
+wheel: package-tools ## dist/: wheel and source distribution, the same bytes at every build
+	$(PY) packaging/dist.py
+	$(PY) -m twine check --strict dist/draftscope-*.whl dist/draftscope-*.tar.gz
+
+test-wheel: wheel ## install the wheel into a fresh environment, run both programs, take it off
+	$(PY) packaging/smoke.py dist/draftscope-*.whl
 
 clean: ## remove caches and build products
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

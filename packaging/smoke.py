@@ -87,7 +87,7 @@ def check_programs(cli: Path, window: Path, environment: Mapping[str, str], fold
     started = time.monotonic()
     told = run([cli, "generate", "demo", "--prompt", PROMPT, "--json", "--max-new", "40"], environment, folder)
     records = [json.loads(line) for line in told.splitlines()]
-    text = "".join(record["text"] for record in records if record["event"] == "round")
+    text = "".join(record["text"] for record in records if record["event"] == "finished")
     hold("Paris" in text, f"the demo model answers {text.strip()!r}", f"the demo model answered {text!r}")
     print(f"      ({time.monotonic() - started:.1f} s)")
     picture = folder / "window.png"
