@@ -7,17 +7,21 @@ changed since it was read is not read again.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QFileSystemWatcher, QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal, Slot
 
+from app.courier import Courier
 from app.library.entries import Entry, entries, pairs
 from app.library.scan import Stamp, around, candidates, stamp
 
 if TYPE_CHECKING:
     from engine import Report
+
+News = tuple[Any, ...]
+"""What takes it in, and what it is."""
 
 SETTLE_MS = 1500
 """Files that are being copied change often; a folder is read again when it has been quiet for this long."""
@@ -28,10 +32,6 @@ class Catalogue(QObject):
     """What the library shows. `changed` tells that the lines or the progress are others."""
 
     changed = Signal()
-    _listed = Signal(int, object)  # generation, every candidate
-    _read = Signal(int, object)  # generation, Report
-    _judged = Signal(int, str, str, str)  # generation, checkpoint, companion, problem
-    _ended = Signal(int)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -53,11 +53,8 @@ class Catalogue(QObject):
         self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
         self._settle.timeout.connect(self.refresh)
         self._watcher.directoryChanged.connect(self._on_directory)
-        queued = Qt.ConnectionType.QueuedConnection  # they are sent by the reading thread
-        self._listed.connect(self._on_listed, queued)
-        self._read.connect(self._on_read, queued)
-        self._judged.connect(self._on_judged, queued)
-        self._ended.connect(self._on_ended, queued)
+        self._courier = Courier(self)
+        self._courier.brought.connect(self._on_news)
 
     def show(self, folders: Iterable[Path], files: Iterable[Path], forgotten: Iterable[str]) -> None:
         """Watch these folders, tell of these single files too, leave out the forgotten paths."""
@@ -69,7 +66,9 @@ class Catalogue(QObject):
         """Read everything that has changed; a reading under way is given up for it."""
         self._generation += 1
         self.reading, self.done, self.total = True, 0, 0
-        work = self._generation, self.folders, self._files
+        self._courier.rest()
+        self._courier.expect()
+        work = self._generation, self.folders, self._files, self._courier.box.put
         self._thread = threading.Thread(target=self._scan, args=work, name="library", daemon=True)
         self._thread.start()
         self.changed.emit()
@@ -78,10 +77,13 @@ class Catalogue(QObject):
         """Stop reading."""
         self._generation += 1
         self._settle.stop()
+        self._courier.rest()
         if self._thread is not None:
             self._thread.join(PATIENCE_S)
 
-    def _scan(self, generation: int, folders: tuple[Path, ...], files: tuple[Path, ...]) -> None:
+    def _scan(
+        self, generation: int, folders: tuple[Path, ...], files: tuple[Path, ...], put: Callable[[News], None]
+    ) -> None:
         """Read what is in the folders and the single files. Runs in a thread of its own."""
 
         def stale() -> bool:
@@ -91,18 +93,18 @@ class Catalogue(QObject):
             paths = dict.fromkeys(near for file in files for near in around(file))
             for folder in folders:
                 paths |= dict.fromkeys(candidates(folder, stale))
-            self._listed.emit(generation, tuple(paths))
+            put((self._on_listed, tuple(paths)))
             reports: list[Report] = []
             for path in paths:
                 if stale():
                     return
                 reports.append(self._report(path))
-                self._read.emit(generation, reports[-1])
+                put((self._on_read, reports[-1]))
             for model, other in pairs(reports):
                 if stale():
                     return
-                self._judged.emit(generation, model.path, other.path, _companion_problem(model.path, other))
-            self._ended.emit(generation)
+                put((self._on_judged, model.path, other.path, _companion_problem(model.path, other)))
+            put((self._on_ended,))
 
     def _report(self, path: Path) -> Report:
         mark = stamp(path)
@@ -114,10 +116,14 @@ class Catalogue(QObject):
     def _on_directory(self, _folder: str) -> None:
         self._settle.start()
 
-    @Slot(int, object)
-    def _on_listed(self, generation: int, paths: tuple[Path, ...]) -> None:
-        if generation != self._generation:
-            return
+    @Slot(object)
+    def _on_news(self, news: News) -> None:
+        """Something of the reading under way: what came of earlier ones was thrown away with their box."""
+        take, *what = news
+        take(*what)
+        self._tell()
+
+    def _on_listed(self, paths: tuple[Path, ...]) -> None:
         self.total = len(paths)
         there = {str(path) for path in paths}
         self._reports = {path: report for path, report in self._reports.items() if path in there}
@@ -126,26 +132,17 @@ class Catalogue(QObject):
         homes = {str(path if path.is_dir() else path.parent) for path in paths}
         if watched := [p for p in {*homes, *map(str, self.folders)} if Path(p).is_dir()]:
             self._watcher.addPaths(watched)
-        self._tell()
 
-    @Slot(int, object)
-    def _on_read(self, generation: int, report: Report) -> None:
-        if generation == self._generation:
-            self.done += 1
-            self._reports[report.path] = report
-            self._tell()
+    def _on_read(self, report: Report) -> None:
+        self.done += 1
+        self._reports[report.path] = report
 
-    @Slot(int, str, str, str)
-    def _on_judged(self, generation: int, model: str, other: str, problem: str) -> None:
-        if generation == self._generation:
-            self._problems[model, other] = problem
-            self._tell()
+    def _on_judged(self, model: str, other: str, problem: str) -> None:
+        self._problems[model, other] = problem
 
-    @Slot(int)
-    def _on_ended(self, generation: int) -> None:
-        if generation == self._generation:
-            self.reading = False
-            self._tell()
+    def _on_ended(self) -> None:
+        self.reading = False
+        self._courier.rest()
 
     def _tell(self) -> None:
         wanted = [report for path, report in self._reports.items() if path not in self._forgotten]

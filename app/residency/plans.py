@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QRunnable, QThreadPool, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
+from app.courier import Courier
 from engine import Cancelled, CancelToken, EngineError
 
 if TYPE_CHECKING:
@@ -26,21 +29,30 @@ def plan_range(*arguments: Any, **options: Any) -> BudgetRange:
     return engine.plan_range(*arguments, **options)
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the thread found out about a question; neither a plan nor a problem if it was called off."""
+
+    token: CancelToken
+    plans: BudgetRange | None = None
+    problem: str = ""
+
+
 class Plans(QObject):
     """One question at a time; a new one takes the place of the one before."""
 
     ready = Signal(object)  # BudgetRange
     failed = Signal(str)
-    _answered = Signal(object, object, str)  # CancelToken, BudgetRange | None, problem
 
     def __init__(self, plan: PlanRange = plan_range, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._plan = plan
-        self._pool = QThreadPool()
-        self._pool.setMaxThreadCount(1)
+        self._one_at_a_time = threading.Lock()
+        self._thread: threading.Thread | None = None
         self._asked: CancelToken | None = None
         self._machines: dict[Path, Machine] = {}
-        self._answered.connect(self._on_answer)
+        self._courier = Courier(self)
+        self._courier.brought.connect(self._on_answer)
 
     @property
     def busy(self) -> bool:
@@ -52,38 +64,50 @@ class Plans(QObject):
         bytes of memory that its weights hold now."""
         self.forget()
         token = self._asked = CancelToken()
+        # The thread gets nothing of Qt: it may outlive the window, and this object with it.
+        plan, turn, put = self._plan, self._one_at_a_time, self._courier.box.put
+        options = {"context": USUAL_CONTEXT, "machine": self._machines.get(path), "held": held, "cancel": token}
 
         def work() -> None:
-            plans, problem = None, ""
-            try:
-                machine = self._machines.get(path)
-                plans = self._plan(path, sidecar, context=USUAL_CONTEXT, machine=machine, held=held, cancel=token)
-            except Cancelled:
-                pass
-            except EngineError as error:
-                problem = str(error)
-            self._answered.emit(token, plans, problem)
+            with turn:
+                put(_answer(token, lambda: plan(path, sidecar, **options)))
 
-        self._pool.start(QRunnable.create(work))
+        self._courier.expect()
+        self._thread = threading.Thread(target=work, name="plans", daemon=True)
+        self._thread.start()
 
     def forget(self) -> None:
         """Nobody waits for an answer any more."""
         if self._asked is not None:
             self._asked.cancel()
             self._asked = None
+        self._courier.rest()
 
     def close(self, milliseconds: int = 2000) -> bool:
         """End the thread; whether it has ended in time."""
         self.forget()
-        return self._pool.waitForDone(milliseconds)
+        if self._thread is not None:
+            self._thread.join(milliseconds / 1000)
+        return self._thread is None or not self._thread.is_alive()
 
-    @Slot(object, object, str)
-    def _on_answer(self, token: CancelToken, plans: BudgetRange | None, problem: str) -> None:
-        if token is not self._asked:
+    @Slot(object)
+    def _on_answer(self, answer: Answer) -> None:
+        if answer.token is not self._asked:
             return
         self._asked = None
-        if plans is not None:
-            self._machines[plans.path] = plans.machine
-            self.ready.emit(plans)
-        elif problem:
-            self.failed.emit(problem)
+        self._courier.rest()
+        if answer.plans is not None:
+            self._machines[answer.plans.path] = answer.plans.machine
+            self.ready.emit(answer.plans)
+        elif answer.problem:
+            self.failed.emit(answer.problem)
+
+
+def _answer(token: CancelToken, plan: Callable[[], BudgetRange]) -> Answer:
+    try:
+        token.check()
+        return Answer(token, plan())
+    except Cancelled:
+        return Answer(token)
+    except EngineError as error:
+        return Answer(token, problem=str(error))
