@@ -29,6 +29,7 @@ class ActionSpec:
 SEPARATOR = ""
 ACTIONS = (
     ActionSpec("&Model", "library", "&Library…", "Ctrl+L", "library"),
+    ActionSpec("&Model", "download", "Do&wnload a model…", "Ctrl+Shift+H"),
     ActionSpec("&Model", "open_folder", "&Open a checkpoint folder…", "Ctrl+O", "open"),
     ActionSpec("&Model", "open_file", "Open a model &file…", "Ctrl+Shift+L", "file"),
     ActionSpec("&Model", "open_demo", "Open the &demo", "Ctrl+Shift+D", "demo"),

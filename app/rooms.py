@@ -34,12 +34,15 @@ class Rooms(QObject):
     open_requested = Signal(object, object)  # Path, Path | None
     theme_wanted = Signal(str)
 
-    def __init__(self, window: QMainWindow, memory: Memory, stylist: Stylist, demo: Callable[[], Path]) -> None:
+    def __init__(
+        self, window: QMainWindow, memory: Memory, stylist: Stylist, demo: Callable[[], Path], data: Path
+    ) -> None:
+        """`data`: the folder of conversations, runs and downloads."""
         super().__init__(window)
         self._window = window
         self._memory = memory
         self._stylist = stylist
-        self.shelf = Shelf(window, memory, demo)
+        self.shelf = Shelf(window, memory, demo, data / "models")
         self.shelf.open_requested.connect(self.open_requested)
         self.actions: Mapping[str, QAction] = {}
         self.hints: Sequence[Hint] = ()
@@ -56,6 +59,7 @@ class Rooms(QObject):
         """What the actions of these rooms do."""
         return {
             "library": lambda: self.shelf.show(self._stylist.theme),
+            "download": lambda: self.shelf.show_download(self._stylist.theme),
             "palette": self.show_palette,
             "preferences": self.show_preferences,
             "log": self.show_log,

@@ -40,6 +40,7 @@ class LibraryDialog(QDialog):
     open_requested = Signal(object, object)  # Path, Path | None
     folders_wanted = Signal(object)  # every watched folder, as a tuple of paths
     forget_requested = Signal(object)  # Path
+    download_requested = Signal()
 
     def __init__(self, catalogue: Catalogue, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -73,7 +74,9 @@ class LibraryDialog(QDialog):
         self.folders_menu.setToolTipsVisible(True)
         self.folders_menu.aboutToShow.connect(self._fill_folders)
         self.folders_button.setMenu(self.folders_menu)
+        self.download_button = push("Download…", self.download_requested.emit, name="Download a model from the hub")
         self.invitation = self._make_invitation()
+        self._wanted: Path | None = None
         self._arrange()
         catalogue.changed.connect(self._show)
         self._show()
@@ -106,7 +109,10 @@ class LibraryDialog(QDialog):
         column.addLayout(head)
         column.addWidget(self.list, 1)
         column.addWidget(self.meter)
-        column.addWidget(self.state)
+        below = QHBoxLayout()
+        below.addWidget(self.state, 1)
+        below.addWidget(self.download_button)
+        column.addLayout(below)
         column.addWidget(self.invitation)
         row = QHBoxLayout(self)
         row.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
@@ -161,10 +167,19 @@ class LibraryDialog(QDialog):
             action.setToolTip(str(folder))
             action.triggered.connect(lambda _=False, path=folder: self._unwatch(path))
 
+    def choose_in(self, folder: Path) -> None:
+        """Choose the first entry of a folder, as soon as it is there."""
+        self._wanted = folder
+        self.search.clear()
+        self._show()
+
     @Slot()
     def _show(self) -> None:
         shown, chosen = self._catalogue, self.details.entry
         self.model.show(shown.entries, self.search.text())
+        for entry in self.model.rows:
+            if self._wanted is not None and entry.path.is_relative_to(self._wanted):
+                self._wanted, chosen = None, entry
         self.invitation.setVisible(not shown.folders)
         self.meter.setVisible(shown.reading)
         self.meter.setRange(0, shown.total)

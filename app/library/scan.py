@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.library.choice import is_companion, is_sidecar, is_weights
+from app.library.hub.order import ORDER_NAME, awaited
 
 DEEPEST = 6
 MOST = 2000
@@ -68,7 +69,9 @@ def around(path: Path) -> list[Path]:
 
 
 def _of_folder(folder: Path, names: list[str]) -> Iterator[Path]:
+    coming = awaited(folder) if ORDER_NAME in names else frozenset()
     weights = [folder / name for name in names if is_weights(folder / name) and not _LATER_PART.search(Path(name).stem)]
+    weights = [path for path in weights if path not in coming]
     whole = "config.json" in names and any(path.suffix == ".safetensors" for path in weights)
     if whole:
         yield folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
@@ -14,19 +15,29 @@ from app.library.dialog import LibraryDialog
 from app.memory import Memory
 from app.theme import Theme
 
+if TYPE_CHECKING:
+    from app.library.hub.desk import HubDesk
+    from app.library.hub.dialog import HubDialog
+    from app.library.hub.order import Order
+
 
 class Shelf(QObject):
     """The library of one window; nothing is read before it is opened for the first time."""
 
     open_requested = Signal(object, object)  # Path, Path | None
 
-    def __init__(self, window: QWidget, memory: Memory, demo: Callable[[], Path]) -> None:
+    def __init__(self, window: QWidget, memory: Memory, demo: Callable[[], Path], downloads: Path) -> None:
+        """`downloads`: where models go that are fetched, unless the person chose another folder."""
         super().__init__(window)
         self._window = window
         self._memory = memory
         self._demo = demo
         self.catalogue = Catalogue(self)
         self.dialog: LibraryDialog | None = None
+        self._downloads = downloads
+        self._theme: Theme | None = None
+        self.hub: HubDesk | None = None
+        self.download: HubDialog | None = None
 
     def show(self, theme: Theme) -> None:
         """Open the library, or bring it to the front."""
@@ -35,6 +46,7 @@ class Shelf(QObject):
             self.dialog.open_requested.connect(self.open_requested)
             self.dialog.folders_wanted.connect(self._watch)
             self.dialog.forget_requested.connect(self._forget)
+            self.dialog.download_requested.connect(lambda: self.show_download(theme))
             ink_icons(self.dialog, theme)
         self.dialog.apply_theme(theme)
         self._read()
@@ -43,13 +55,52 @@ class Shelf(QObject):
         self.dialog.activateWindow()
         self.dialog.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
+    def show_download(self, theme: Theme) -> None:
+        """Open the window for downloads, or bring it to the front."""
+        if self.download is None:
+            from app.library.hub.desk import HubDesk
+            from app.library.hub.dialog import HubDialog
+
+            self.hub = HubDesk(self._memory, self._downloads, self)
+            self.hub.fetched.connect(self._on_fetched)
+            self.download = HubDialog(self.hub, self._window)
+            self.download.wanted_in_library.connect(self._show_fetched)
+            ink_icons(self.download, theme)
+        self._theme = theme
+        self.download.show()
+        self.download.raise_()
+        self.download.activateWindow()
+        self.download.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    @Slot(object)
+    def _on_fetched(self, order: Order) -> None:
+        """Watch the folder for downloads, unless it is watched already, and read what is new in it."""
+        assert self.hub is not None
+        place, folders = self.hub.place, tuple(map(Path, self._memory.settings.folders))
+        if not order.folder.is_relative_to(place):
+            place = order.folder
+        if not any(place.is_relative_to(folder) for folder in folders):
+            folders = (*folders, place)
+        self._watch(folders)
+
+    @Slot(object)
+    def _show_fetched(self, order: Order) -> None:
+        """Open the library at what has been fetched."""
+        assert self._theme is not None
+        self.show(self._theme)
+        assert self.dialog is not None
+        self.dialog.choose_in(order.folder)
+
     def apply_theme(self, theme: Theme) -> None:
+        self._theme = theme
         if self.dialog is not None:
             self.dialog.apply_theme(theme)
 
     def close(self) -> None:
-        """End the library's thread."""
+        """End the threads of the library and of downloads; these go on at another start."""
         self.catalogue.close()
+        if self.hub is not None:
+            self.hub.close()
 
     def _read(self) -> None:
         settings = self._memory.settings

@@ -1,4 +1,4 @@
-"""The Hugging Face hub by its own client: the one module that reaches the network, and only when asked.
+"""The Hugging Face hub by its own client: reaches the network, in a thread of its own, and only when asked.
 
 The client is imported when the first question is asked. Where a token is needed, it is the one that the client finds:
 in the environment (HF_TOKEN) or where `hf auth login` keeps it; the program itself keeps none. HF_ENDPOINT names
