@@ -61,6 +61,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> None:
     print(f"{arguments.tokens} tokens taken in within {time.perf_counter() - begun:.2f} s")
     if arguments.closed:
         window.docks.toggle("show_inspector")
+    window.inspector.complete()
     wait(app, lambda: window.view.document.waiting == 0, 120.0)
     app.processEvents()
     window.send("Go on.")
