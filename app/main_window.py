@@ -372,7 +372,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def _show_tally(self) -> None:
         chat, model = self.controller, self.controller.model
-        self.status.show_tally(self._tally, model.context if model else None)
+        self.status.show_tally(self._tally, model)
         self.status.show_drafting(model, self.panel.choices.draft, self._tally.note)
         self.status.activity.setText("Stopping…" if chat.stopping else self._activity())
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QWidget
 
+from app.library.choice import size_text
 from app.theme import GRID
 from app.widgets import label
 from engine import DraftOptions, Failed, Finished, PrefillProgress, Record, Round, Stats
@@ -114,6 +115,12 @@ def drafting_text(model: ModelInfo | None, draft: DraftOptions, note: str = "") 
     return f"{name}, {draft.tokens}", note or f"{name} proposes {how[draft.length]} {draft.tokens} tokens a round."
 
 
+def context_text(position: int, model: ModelInfo) -> str:
+    """What the positions in use take, and what all of them would."""
+    used, whole = (size_text(count * model.position_bytes) for count in (position, model.context))
+    return f"Keys and values, stored as {model.kv_cache}, take {used} now and {whole} when the context is full."
+
+
 class StatusLine(QWidget):
     """Captioned numbers; a dash where there is none yet."""
 
@@ -158,15 +165,16 @@ class StatusLine(QWidget):
         self.drafting.setToolTip(why)
         self.drafting.setAccessibleDescription(why)
 
-    def show_tally(self, tally: Tally, context: int | None) -> None:
-        """Show the numbers of a reply; `context` is what the model can look back on."""
+    def show_tally(self, tally: Tally, model: ModelInfo | None) -> None:
+        """Show the numbers of a reply, and how full the model's context is."""
         speed, acceptance, per_round = tally.tokens_per_second, tally.acceptance, tally.tokens_per_round
         self.speed.setText("–" if speed is None else f"{speed:.1f}")
         self.acceptance.setText("–" if acceptance is None else f"{acceptance:.0%}".replace("%", " %"))
         self.per_round.setText("–" if per_round is None else f"{per_round:.2f}")
-        if context:
-            self.context.setText(f"{tally.position:,} of {context:,}")
-            self._meter.setValue(min(1000, round(1000 * tally.position / context)))
+        if model is not None:
+            self.context.setText(f"{tally.position:,} of {model.context:,}")
+            self._meter.setValue(min(1000, round(1000 * tally.position / model.context)))
+            self._meter.setToolTip(context_text(tally.position, model))
         else:
             self.context.setText("–")
             self._meter.setValue(0)

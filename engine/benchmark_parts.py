@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from engine.kernels.kv_types import KV_TYPES, KvType
+
 if TYPE_CHECKING:
     from engine.files.config import ModelConfig
 
@@ -19,22 +21,36 @@ Floats = npt.NDArray[np.float32]
 
 
 def measure_parts(config: ModelConfig, threads: int, repeats: int) -> dict[str, float]:
-    """Milliseconds for one token in one layer: DeltaNet's recurrence, and attention behind so many positions."""
-    times = {f"attention {positions}": _attention(config, threads, positions, repeats) for positions in POSITIONS}
+    """Milliseconds for one token in one layer: DeltaNet's recurrence, and attention behind so many positions, with each
+    type of KV cache that the model's heads allow."""
+    times = {
+        f"attention {positions} {kind.name}": _attention(config, kind, threads, positions, repeats)
+        for positions in POSITIONS
+        for kind in KV_TYPES.values()
+        if kind.fits(config.head_dim)
+    }
     if "linear" in config.layers:
         times["deltanet"] = _deltanet(config, threads, repeats)
     return times
 
 
-def _attention(config: ModelConfig, threads: int, positions: int, repeats: int) -> float:
+def _attention(config: ModelConfig, kind: KvType, threads: int, positions: int, repeats: int) -> float:
     from engine.kernels.attention import attention
     from engine.kernels.context import ComputeContext
 
     heads, hd = config.heads, config.head_dim
-    keys, values = (_numbers(config.kv_heads, positions, hd) for _ in range(2))
+    keys, values = (_cache(config, kind, positions) for _ in range(2))
     q, gate, out = _numbers(1, heads, hd), _numbers(1, 2 * heads * hd), np.empty((1, heads * hd), np.float32)
     context = ComputeContext(threads)
-    return _median_ms(lambda: attention(context, q, keys, values, positions - 1, gate, out), repeats)
+    return _median_ms(lambda: attention(context, q, keys, values, kind, positions - 1, gate, out), repeats)
+
+
+def _cache(config: ModelConfig, kind: KvType, positions: int) -> npt.NDArray[np.uint8]:
+    from engine.kernels.kv_rows import encode_rows
+
+    rows = np.empty((config.kv_heads * positions, kind.row_bytes(config.head_dim)), np.uint8)
+    encode_rows(kind.code, _numbers(len(rows), config.head_dim), rows)
+    return rows.reshape(config.kv_heads, positions, -1)
 
 
 def _deltanet(config: ModelConfig, threads: int, repeats: int) -> float:

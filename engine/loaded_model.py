@@ -12,11 +12,12 @@ import numpy.typing as npt
 from engine.cancel import CancelToken
 from engine.chat import ChatSession
 from engine.errors import OptionError
+from engine.kernels.kv_types import KV_TYPES
 from engine.model.mtp import MtpLayer, MtpSession
 from engine.model.target import TargetSession
 from engine.model.trunk import Trunk
 from engine.model.vision_tower import VisionTower
-from engine.options import MemoryBudget, SamplingOptions
+from engine.options import KvCache, MemoryBudget, SamplingOptions
 from engine.weights.plan import automatic_budget
 
 if TYPE_CHECKING:
@@ -61,6 +62,10 @@ class ModelInfo:
     """Sentences for the person about what is unusual in the files."""
     precision: str | None = None
     """`q8` or `q4` if float matrices were quantised while they were loaded."""
+    kv_cache: KvCache = "f32"
+    """What keys and values of its sessions are stored as."""
+    position_bytes: int = 0
+    """Memory of one position's keys and values, the MTP layer's included."""
 
 
 class Model:
@@ -93,6 +98,7 @@ class Model:
         self._weights = weights
         self._trunk = trunk
         self._mtp = mtp
+        self._kv = KV_TYPES[info.kv_cache]
 
     def new_session(self) -> ChatSession:
         """A conversation with caches of its own."""
@@ -100,11 +106,17 @@ class Model:
 
     def new_target(self) -> TargetSession:
         """The trunk with empty caches."""
-        return TargetSession(self._trunk, self.info.vocabulary, self.info.context)
+        return self._new_target(self.info.vocabulary)
 
     def new_mtp(self) -> MtpSession | None:
         """The MTP layer with an empty cache; None if there is none."""
-        return None if self._mtp is None else MtpSession(self._mtp, self.info.vocabulary, self.info.context)
+        return None if self._mtp is None else self._new_mtp(self._mtp, self.info.vocabulary)
+
+    def _new_target(self, vocabulary: int) -> TargetSession:
+        return TargetSession(self._trunk, vocabulary, self.info.context, self._kv)
+
+    def _new_mtp(self, layer: MtpLayer, vocabulary: int) -> MtpSession:
+        return MtpSession(layer, vocabulary, self.info.context, self._kv)
 
     def encode(self, text: str) -> list[int]:
         return self.tokenizer.encode(text)
@@ -130,14 +142,14 @@ class Model:
         """
         self._check_tokens(tokens)
         step = rows_per_pass or 128
-        target = TargetSession(self._trunk, self._head_rows, self.info.context)
+        target = self._new_target(self._head_rows)
         hidden = np.concatenate([target.forward(tokens[i : i + step], cancel) for i in range(0, len(tokens), step)])
         logits = np.concatenate([target.logits(hidden[i : i + step]) for i in range(0, len(tokens), step)])
         arrays = {"logits": logits, "hidden": hidden}
         if mtp:
             if self._mtp is None:
                 raise OptionError(f"{self.info.name} has no MTP layer: {self.info.draft_note}")
-            draft = MtpSession(self._mtp, self._head_rows, self.info.context)
+            draft = self._new_mtp(self._mtp, self._head_rows)
             following = [*tokens[1:], int(logits[-1, : self.info.vocabulary].argmax())]
             parts = [
                 draft.logits(draft.forward(hidden[i : i + step], following[i : i + step]))
@@ -183,7 +195,7 @@ class Model:
         """
         if budget == "auto":
             held = self._weights.statistics().memory_bytes
-            budget = automatic_budget(self._config, self.info.context, held)
+            budget = automatic_budget(self._config, self.info.context, held, self._kv)
         self._weights.set_budget(budget, progress, cancel)
 
     def activity(self) -> tuple[int, int]:

@@ -15,7 +15,9 @@ from engine.files.sidecar import Sidecar, open_sidecar
 from engine.files.vision import VisionSource, open_vision
 from engine.kernels.context import ComputeContext
 from engine.kernels.cpu import physical_cores
+from engine.kernels.kv_types import KV_TYPES, KvType
 from engine.kernels.warm_up import warm_up
+from engine.kv_cache import kv_type_for
 from engine.loaded_model import Model, ModelInfo
 from engine.model.mtp import MtpLayer
 from engine.model.trunk import Trunk
@@ -25,7 +27,7 @@ from engine.text.chat_template import ChatTemplate, open_chat_template
 from engine.text.thinking import find_think_tokens
 from engine.text.tokenizer import Tokenizer, open_tokenizer
 from engine.weights.file_layer import DiskFiles
-from engine.weights.plan import automatic_budget
+from engine.weights.plan import automatic_budget, position_bytes
 from engine.weights.precision import formats_in_memory
 from engine.weights.reader import Stall
 from engine.weights.store import ReadOptions, WeightStore, open_weights
@@ -58,6 +60,7 @@ def load_model(
     path = resolve(path)
     report(LoadProgress("files", f"reading the headers of {path.name}"))
     checkpoint = open_checkpoint(path)
+    kv = kv_type_for(checkpoint, options.kv_cache)
     extra = None if sidecar is None else open_sidecar(sidecar, checkpoint.config)
     vision, vision_note = _vision(checkpoint, mmproj)
     tokenizer = open_tokenizer(checkpoint.tokenizer)
@@ -65,11 +68,11 @@ def load_model(
     cancel.check()
     context = ComputeContext(options.threads or physical_cores())
     formats = formats_in_memory(tensors_in_use(checkpoint, extra), options.precision)
-    _prepare_kernels(context, formats, report, cancel)
+    _prepare_kernels(context, formats, checkpoint.config.experts > 0, report, cancel)
     weights = open_weights(
         checkpoint,
         extra,
-        budget=_budget(options, checkpoint),
+        budget=_budget(options, checkpoint, kv),
         split_heads=True,
         reading=ReadOptions(DiskFiles(), on_stall=stalled),
         precision=options.precision,
@@ -100,11 +103,13 @@ def _vision(checkpoint: Checkpoint, mmproj: str | Path | None) -> tuple[VisionSo
     return source, "" if source is not None else "it has no vision tower"
 
 
-def _prepare_kernels(context: ComputeContext, formats: set[str], report: Progress, cancel: CancelToken) -> None:
+def _prepare_kernels(
+    context: ComputeContext, formats: set[str], experts: bool, report: Progress, cancel: CancelToken
+) -> None:
     def tell(done: int, total: int, _name: str) -> None:
         report(LoadProgress("kernels", f"preparing kernels for this CPU: {done} of {total}", done, total, "kernels"))
 
-    warm_up(context, formats, tell, cancel)
+    warm_up(context, formats, tell, cancel, experts)
 
 
 def _assemble(
@@ -143,6 +148,8 @@ def _assemble(
         vision_note=vision_note,
         notes=(*checkpoint.notes, *tokenizer.notes, *([sidecar.note] if sidecar is not None and sidecar.note else [])),
         precision=options.precision,
+        kv_cache=options.kv_cache,
+        position_bytes=position_bytes(config, with_mtp=mtp is not None, kv=KV_TYPES[options.kv_cache]),
     )
     tower = None if vision is None else VisionTower(vision, context)
     return Model(
@@ -162,10 +169,10 @@ def _mtp_layer(
     return MtpLayer(checkpoint.config, weights, context, draft_ids=draft_ids, step_bytes=weights.draft_step_bytes)
 
 
-def _budget(options: LoadOptions, checkpoint: Checkpoint) -> int | None:
+def _budget(options: LoadOptions, checkpoint: Checkpoint, kv: KvType) -> int | None:
     """Bytes for weights; None for all of them."""
     asked = options.memory_budget
-    return automatic_budget(checkpoint.config, options.context) if asked == "auto" else asked
+    return automatic_budget(checkpoint.config, options.context, kv=kv) if asked == "auto" else asked
 
 
 def _context(own: int, asked: int | None) -> int:

@@ -12,6 +12,7 @@ from engine.errors import OptionError
 DrafterName = Literal["none", "mtp", "ngram", "mtp+ngram"]
 LengthPolicyName = Literal["fixed", "adaptive", "cost-aware"]
 Precision = Literal["q8", "q4"]
+KvCache = Literal["f32", "bf16", "q8"]
 ContextFull = Literal["stop", "drop-oldest"]
 MemoryBudget = int | Literal["auto"] | None
 """Bytes for weights; "auto" takes what is free less a margin, None keeps everything in memory."""
@@ -135,11 +136,14 @@ class LoadOptions:
     """What the MTP layer sees where a picture stands: the picture's embeddings, or (False) the placeholder tokens'."""
     precision: Precision | None = None
     """Quantise the matrices of a float checkpoint while it is loaded; None keeps what is stored."""
+    kv_cache: KvCache = "f32"
+    """What keys and values are stored as: exact, in half the bytes, or in 9/32 of them."""
 
     def __post_init__(self) -> None:
         _require(self.threads is None or 1 <= self.threads <= 256, "threads", self.threads, "1…256")
         _require(self.context is None or self.context >= 16, "context", self.context, "16 or more")
         _require(self.precision in (None, *get_args(Precision)), "precision", self.precision, "q8 or q4")
+        _require(self.kv_cache in get_args(KvCache), "KV cache", self.kv_cache, "f32, bf16 or q8")
         budget = self.memory_budget
         _require(
             budget in (None, "auto") or (isinstance(budget, int) and budget > 0), "memory budget", budget, "above 0"

@@ -10,7 +10,8 @@ from engine.demo import resolve
 from engine.errors import OptionError
 from engine.files.checkpoint import open_checkpoint
 from engine.files.sidecar import open_sidecar
-from engine.options import MemoryBudget
+from engine.kv_cache import kv_type_for
+from engine.options import KvCache, MemoryBudget
 from engine.weights.plan import Plan, Planner, automatic_budget
 from engine.weights.prediction import Machine
 from engine.weights.speed import measure_read_speed
@@ -35,15 +36,19 @@ class BudgetRange:
         return max(within, default=0)
 
 
-def open_planner(path: str | Path, sidecar: str | Path | None = None, *, draft_tokens: int = 3) -> Planner:
+def open_planner(
+    path: str | Path, sidecar: str | Path | None = None, *, draft_tokens: int = 3, kv_cache: KvCache = "f32"
+) -> Planner:
     """Read the headers of a checkpoint (or `demo`) and be ready to plan any budget for it.
 
     Raises:
         CheckpointError, SidecarError: a file is missing, damaged, or does not fit.
+        OptionError: the KV cache cannot be stored as `kv_cache`.
     """
     checkpoint = open_checkpoint(resolve(path))
+    kv = kv_type_for(checkpoint, kv_cache)
     extra = None if sidecar is None else open_sidecar(sidecar, checkpoint.config)
-    return Planner(checkpoint, extra, draft_tokens, split_heads=True)
+    return Planner(checkpoint, extra, draft_tokens, split_heads=True, kv=kv)
 
 
 def measure_machine(path: str | Path, cancel: CancelToken | None = None) -> Machine:
@@ -65,16 +70,17 @@ def plan_for(
     budget: MemoryBudget = "auto",
     context: int | None = None,
     draft_tokens: int = 3,
+    kv_cache: KvCache = "f32",
     machine: Machine | None = None,
 ) -> Plan:
     """Plan one budget. Without `machine` there are no predictions.
 
     Raises:
-        OptionError: the budget is too small for this model.
+        OptionError: the budget is too small for this model, or the KV cache cannot be stored as `kv_cache`.
         CheckpointError, SidecarError: a file is missing, damaged, or does not fit.
     """
-    planner = open_planner(path, sidecar, draft_tokens=draft_tokens)
-    nbytes = automatic_budget(planner.config, context) if budget == "auto" else budget
+    planner = open_planner(path, sidecar, draft_tokens=draft_tokens, kv_cache=kv_cache)
+    nbytes = automatic_budget(planner.config, context, kv=planner.kv) if budget == "auto" else budget
     return planner.plan(nbytes, context, machine)
 
 
@@ -85,6 +91,7 @@ def plan_range(
     steps: int = 40,
     context: int | None = None,
     draft_tokens: int = 3,
+    kv_cache: KvCache = "f32",
     machine: Machine | None = None,
     held: int = 0,
     cancel: CancelToken | None = None,
@@ -96,10 +103,11 @@ def plan_range(
     """
     if steps < 2:
         raise OptionError(f"There must be at least 2 budgets to plan, not {steps}.")
-    planner = open_planner(path, sidecar, draft_tokens=draft_tokens)
+    planner = open_planner(path, sidecar, draft_tokens=draft_tokens, kv_cache=kv_cache)
     machine = machine or measure_machine(path, cancel)
     span = planner.everything - planner.minimum
     budgets: list[int | None] = [planner.minimum + i * span // (steps - 1) for i in range(steps - 1)]
     plans = [planner.plan(budget, context, machine) for budget in [*budgets, None]]
-    automatic = planner.plan(max(planner.minimum, automatic_budget(planner.config, context, held)), context, machine)
+    free = automatic_budget(planner.config, context, held, planner.kv)
+    automatic = planner.plan(max(planner.minimum, free), context, machine)
     return BudgetRange(Path(path), machine, tuple(plans), automatic)

@@ -75,12 +75,17 @@ def describe_run(info: ModelInfo, options: GenerateOptions, prompt: str, prompt_
         model=info.name,
         files=traced_files(_files(info)),
         sidecar=None if info.sidecar is None else Path(info.sidecar).name,
-        settings=dataclasses.asdict(options) | ({"precision": info.precision} if info.precision else {}),
+        settings=dataclasses.asdict(options) | _loading(info),
         seed=options.sampling.seed,
         machine=machine_facts(info.threads),
         prompt=prompt,
         prompt_tokens=tuple(prompt_tokens),
     )
+
+
+def _loading(info: ModelInfo) -> dict[str, Any]:
+    """What changes the numbers, of how the model was loaded."""
+    return {"kv_cache": info.kv_cache} | ({"precision": info.precision} if info.precision else {})
 
 
 def _files(info: ModelInfo) -> tuple[Path, ...]:

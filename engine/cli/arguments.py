@@ -7,11 +7,11 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from engine.demo import DEMO, demo_sidecar_path, resolve
 from engine.errors import CheckpointError, OptionError
-from engine.options import LoadOptions, MemoryBudget
+from engine.options import KvCache, LoadOptions, MemoryBudget
 
 if TYPE_CHECKING:
     from engine.cancel import CancelToken
@@ -74,7 +74,18 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, metavar="N", help="compute threads (default: physical cores)")
     parser.add_argument("--context", type=int, metavar="N", help="most positions (default: the model's own limit)")
     parser.add_argument("--precision", choices=("q8", "q4"), help="quantise the weights of a float model while loading")
+    add_kv_cache(parser)
     add_memory_budget(parser)
+
+
+def add_kv_cache(parser: argparse._ActionsContainer) -> None:
+    """What keys and values are stored as."""
+    parser.add_argument(
+        "--kv-cache",
+        choices=get_args(KvCache),
+        default="f32",
+        help="keys and values of the context: f32 is exact, bf16 takes half the memory, q8 9/32 of it (default: f32)",
+    )
 
 
 def add_memory_budget(parser: argparse._ActionsContainer) -> None:
@@ -90,7 +101,13 @@ def add_memory_budget(parser: argparse._ActionsContainer) -> None:
 
 def open_model(arguments: argparse.Namespace, progress: Callable[[LoadProgress], None], cancel: CancelToken) -> Model:
     """Load the model that the arguments name."""
-    options = LoadOptions(arguments.threads, arguments.context, arguments.memory_budget, precision=arguments.precision)
+    options = LoadOptions(
+        arguments.threads,
+        arguments.context,
+        arguments.memory_budget,
+        precision=arguments.precision,
+        kv_cache=arguments.kv_cache,
+    )
     path = resolve(arguments.model)
     if not path.exists():  # said at once, not after seconds of imports
         raise CheckpointError(f"There is no file or folder {path}.")

@@ -8,7 +8,7 @@ import sys
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from engine.cli.arguments import add_memory_budget, sidecar_path
+from engine.cli.arguments import add_kv_cache, add_memory_budget, sidecar_path
 from engine.cli.plan import plan_lines, planned_json, size
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_memory_budget(plan)
     plan.add_argument("--sidecar", metavar="FILE", help="MTP layer from another file (demo: the demo's own sidecar)")
     plan.add_argument("--context", type=int, metavar="N", help="positions of a conversation to leave memory for")
+    add_kv_cache(plan)
     parser.set_defaults(run=run)
 
 
@@ -58,9 +59,15 @@ def _plan(arguments: argparse.Namespace) -> tuple[Plan, Machine]:
     from engine.planning import measure_machine, plan_for
 
     machine = measure_machine(arguments.model)
-    budget = arguments.memory_budget
-    sidecar = sidecar_path(arguments.sidecar)
-    return plan_for(arguments.model, sidecar, budget=budget, context=arguments.context, machine=machine), machine
+    plan = plan_for(
+        arguments.model,
+        sidecar_path(arguments.sidecar),
+        budget=arguments.memory_budget,
+        context=arguments.context,
+        kv_cache=arguments.kv_cache,
+        machine=machine,
+    )
+    return plan, machine
 
 
 def _lines(report: Report) -> list[str]:

@@ -31,13 +31,21 @@ def plan_lines(plan: Plan, machine: Machine) -> list[str]:
         ("always in memory", size(plan.resident_bytes)),
         ("passing through", size(plan.ring_bytes) if plan.ring_bytes else ""),
         ("expert cache", size(plan.cache_bytes) if plan.cache_bytes else ""),
-        ("conversation", f"{size(plan.session_bytes)} for {plan.context:,} positions, beside the budget"),
+        ("conversation", _conversation(plan)),
         *_units(plan),
     ]
     lines = [f"{name:<18}{value}" for name, value in table if value]
     if plan.predictions:
         lines += ["", *_predictions(plan, machine)]
     return lines
+
+
+def _conversation(plan: Plan) -> str:
+    fits = "they fit" if plan.fitting_context >= plan.context else f"{plan.fitting_context:,} fit"
+    return (
+        f"{size(plan.session_bytes)} for {plan.context:,} positions with a KV cache of {plan.kv_cache}, beside the"
+        f" budget; {fits} into the memory that is free"
+    )
 
 
 def _units(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -46,7 +46,9 @@ def run_show(arguments: argparse.Namespace) -> int:
 
     trace = read_trace(arguments.file)
     header = trace.header
-    print(f"{header.model}, Draftscope {header.draftscope}, {header.created}, seed {header.seed}")
+    kv_cache = header.settings.get("kv_cache", "f32")
+    stored = "" if kv_cache == "f32" else f", KV cache {kv_cache}"
+    print(f"{header.model}, Draftscope {header.draftscope}, {header.created}, seed {header.seed}{stored}")
     for file in header.files:
         print(f"  {file.name}  {file.size:,} bytes  {file.digest[:24]}…")
     print(f"prompt ({len(header.prompt_tokens)} tokens): {header.prompt}")

@@ -4,7 +4,7 @@ Softmax is computed online (Milakov and Gimelshein, 2018; Dao et al., FlashAtten
 largest score so far as the reference. Cache rows are also cut into *chunks* whose partial results are merged from the
 first to the last, so that a long context can be shared out to more threads than there are heads. Tiles and chunks start
 at fixed cache rows: what a row gets depends neither on the other rows of its pass, nor on where the pass began, nor on
-threads.
+threads. Rows that are not stored as float32 are decoded a tile at a time, once for all queries of a block.
 """
 
 from __future__ import annotations
@@ -29,15 +29,18 @@ from engine.kernels.attention_tile import (
 )
 from engine.kernels.compiled import Task, kernel
 from engine.kernels.elementary import sigmoid
+from engine.kernels.kv_rows import as_floats
 from engine.kernels.lanes import LANES, copy_bytes, fma, load, load_float, splat, store, store_float
 from engine.kernels.team import argument, run, take_number
 
 if TYPE_CHECKING:
     from engine.kernels.context import ComputeContext
+    from engine.kernels.kv_types import KvType
 
 __all__ = ["attention", "attention_inputs"]
 
 Floats = npt.NDArray[np.float32]
+Bytes = npt.NDArray[np.uint8]
 
 _CHUNK = 1024  # cache rows
 _BLOCK_ROWS = 16  # query rows that share what is read from the cache
@@ -46,9 +49,9 @@ _SMALL_WORK = 1 << 19  # multiplications below which the other threads are not w
 
 # Arguments of the tasks
 (
-    _COUNTER, _ITEMS, _Q, _KEYS, _VALUES, _GATES, _OUT, _POSITION, _ROWS, _HEADS, _KV, _HD, _CAPACITY, _SPLIT,
-    _PARTIALS, _MEMORY, _MEMORY_STEP, _FIELDS,
-) = range(18)  # fmt: skip
+    _COUNTER, _ITEMS, _Q, _KEYS, _VALUES, _GATES, _OUT, _POSITION, _ROWS, _HEADS, _KV, _HD, _CAPACITY, _CODE,
+    _ROW_BYTES, _SPLIT, _PARTIALS, _MEMORY, _MEMORY_STEP, _FIELDS,
+) = range(20)  # fmt: skip
 
 
 @njit(inline="always")
@@ -73,27 +76,37 @@ def _load_queries(arguments, kv, first_row, rows, q):  # type: ignore[no-untyped
 @njit(inline="always")
 def _attend_tile(arguments, kv, first_row, rows, start, memory, most):  # type: ignore[no-untyped-def]
     """One tile of cache rows from `start` for all query vectors of a block that see any of it."""
-    hd, position = argument(arguments, _HD), argument(arguments, _POSITION)
+    hd, seen = argument(arguments, _HD), argument(arguments, _POSITION) + first_row + 1 - start
     group, width = argument(arguments, _HEADS) // argument(arguments, _KV), 4 * hd
-    offset = (kv * argument(arguments, _CAPACITY) + start) * width
-    keys, values = argument(arguments, _KEYS) + offset, argument(arguments, _VALUES) + offset
+    code, row_bytes = argument(arguments, _CODE), argument(arguments, _ROW_BYTES)
+    offset, filled = (kv * argument(arguments, _CAPACITY) + start) * row_bytes, min(TILE, seen + rows - 1)
     sums, scores = memory + most * width, memory + 3 * most * width
     states = scores + most * 4 * TILE
-    prefetch_rows(values, min(TILE, position + first_row + rows - start) * width)
+    buffer = states + 2 * most * _STATE
+    prefetch_rows(argument(arguments, _VALUES) + offset, filled * row_bytes)
+    keys = as_floats(code, argument(arguments, _KEYS) + offset, row_bytes, filled, hd, buffer)
     m = 0
     while m < rows * group:
-        count = min(TILE, position + first_row + m // group + 1 - start)
-        q, s, state = memory + m * width, scores + m * 4 * TILE, states + m * _STATE
+        count = min(TILE, seen + m // group)
         if count == TILE and m + QUERIES <= rows * group:
-            scores_of_four(q, width, keys, s)
-            for i in range(QUERIES):
-                weigh(s + i * 4 * TILE, TILE, state + i * _STATE)
+            scores_of_four(memory + m * width, width, keys, scores + m * 4 * TILE)
+            for i in range(m, m + QUERIES):
+                weigh(scores + i * 4 * TILE, TILE, states + i * _STATE)
+            m += QUERIES
+        else:
+            if count > 0:
+                scores_of_one(memory + m * width, width, keys, count, scores + m * 4 * TILE)
+                weigh(scores + m * 4 * TILE, count, states + m * _STATE)
+            m += 1
+    values = as_floats(code, argument(arguments, _VALUES) + offset, row_bytes, filled, hd, buffer)
+    m = 0
+    while m < rows * group:
+        count, s, state = min(TILE, seen + m // group), scores + m * 4 * TILE, states + m * _STATE
+        if count == TILE and m + QUERIES <= rows * group:
             add_values_of_four(s, values, width, state, _STATE, sums + m * width)
             m += QUERIES
         else:
             if count > 0:
-                scores_of_one(q, width, keys, count, s)
-                weigh(s, count, state)
                 add_values_of_one(s, values, width, count, state, sums + m * width)
             m += 1
 
@@ -202,25 +215,31 @@ def _merge_chunks(fields):  # type: ignore[no-untyped-def]
 
 
 _IN_2D, _IN_3D = "Array(float32, 2, 'C', readonly=True)", "Array(float32, 3, 'C', readonly=True)"
+_CACHE = "Array(uint8, 3, 'C', readonly=True)"
 
 
-@kernel(f"void(int64[::1], {_IN_3D}, {_IN_3D}, {_IN_3D}, int64, {_IN_2D}, float32[:, ::1], int64, uint8[::1], int64)")
-def _pack(arguments, q, k_cache, v_cache, position, qg, out, items, memory, memory_step):  # type: ignore[no-untyped-def]
+@kernel(
+    f"void(int64[::1], {_IN_3D}, {_CACHE}, {_CACHE}, int64, int64, int64, {_IN_2D}, float32[:, ::1], int64, "
+    "uint8[::1], int64)"
+)
+def _pack(arguments, q, keys, values, code, row_bytes, position, qg, out, items, memory, memory_step):  # type: ignore[no-untyped-def]
     """Check the shapes and write the tasks' arguments; memory: partial results, if any, then that of each task."""
     T, heads, hd = q.shape
-    kv, capacity, _ = k_cache.shape
-    if v_cache.shape != k_cache.shape or k_cache.shape[2] != hd or heads % kv or hd % LANES:
-        raise ValueError("attention: q is [T, heads, hd] and the caches [kv, capacity, hd], with hd a multiple of 16")
+    kv, capacity, width = keys.shape
+    if values.shape != keys.shape or width != row_bytes or heads % kv or hd % LANES:
+        raise ValueError(
+            "attention: q is [T, heads, hd] and the caches [kv, capacity, row bytes], with hd a multiple of 16"
+        )
     if position < 0 or position + T > capacity:
         raise ValueError("attention: the caches have no rows position to position + T")
     if qg.shape != (T, heads * 2 * hd) or out.shape != (T, heads * hd):
         raise ValueError("attention: qg is [T, heads 2 hd] and out [T, heads hd]")
     arguments[_COUNTER] = 0
-    arguments[_Q], arguments[_KEYS], arguments[_VALUES] = q.ctypes.data, k_cache.ctypes.data, v_cache.ctypes.data
+    arguments[_Q], arguments[_KEYS], arguments[_VALUES] = q.ctypes.data, keys.ctypes.data, values.ctypes.data
     arguments[_GATES], arguments[_OUT], arguments[_POSITION] = qg.ctypes.data, out.ctypes.data, position
     arguments[_ROWS], arguments[_HEADS], arguments[_KV], arguments[_HD] = T, heads, kv, hd
     arguments[_CAPACITY], arguments[_ITEMS] = capacity, abs(items)
-    arguments[_SPLIT] = items < 0
+    arguments[_SPLIT], arguments[_CODE], arguments[_ROW_BYTES] = items < 0, code, row_bytes
     partials = (_chunks(position + T) * T * heads * (4 * hd + 4 * LANES)) if items < 0 else 0
     arguments[_PARTIALS], arguments[_MEMORY] = memory.ctypes.data, memory.ctypes.data + partials
     arguments[_MEMORY_STEP] = memory_step
@@ -229,20 +248,21 @@ def _pack(arguments, q, k_cache, v_cache, position, qg, out, items, memory, memo
 def attention(
     context: ComputeContext,
     q: Floats,
-    k_cache: Floats,
-    v_cache: Floats,
+    keys: Bytes,
+    values: Bytes,
+    kind: KvType,
     position: int,
     qg: Floats,
     out: Floats,
 ) -> None:
     """out [T, heads · hd] = softmax(q · Kᵀ / sqrt(hd)) · V · sigmoid(gate); row t sees cache rows 0…position + t.
 
-    q: [T, heads, hd], normed and rotated. k_cache, v_cache: [kv, capacity, hd], of which rows before position + T are
-    filled; query head h uses kv head h // (heads / kv). qg: [T, heads · 2 hd], [query | gate] per head, of which the
-    gate is used. hd is a multiple of 16.
+    q: [T, heads, hd], normed and rotated. keys, values: caches [kv, capacity, row bytes] whose rows are stored as
+    `kind` says; those before position + T are filled. Query head h uses kv head h // (heads / kv). qg: [T, heads · 2
+    hd], [query | gate] per head, of which the gate is used. hd is a multiple of 16.
     """
     T, heads, hd = q.shape
-    kv = k_cache.shape[0]
+    kv = keys.shape[0]
     if T == 0:
         return
     seen = position + T
@@ -251,11 +271,14 @@ def attention(
     split = blocks == 1 and chunks > 1 and threads > 1
     items = kv * (chunks if split else blocks)
     threads = min(threads, items)
-    step = _BLOCK_ROWS * (heads // kv) * (3 * 4 * hd + 4 * TILE + 2 * _STATE)
+    step = _BLOCK_ROWS * (heads // kv) * (3 * 4 * hd + 4 * TILE + 2 * _STATE) + 4 * TILE * hd
     partials = chunks * T * heads * (4 * hd + 4 * LANES) if split else 0
     arguments = context.plan(_FIELDS)
     memory = context.scratch(partials + threads * step)
-    _pack(arguments, q, k_cache, v_cache, position, qg, out, -items if split else items, memory, step)
+    row_bytes = kind.row_bytes(hd)
+    _pack(
+        arguments, q, keys, values, kind.code, row_bytes, position, qg, out, -items if split else items, memory, step
+    )  # fmt: skip
     run(_attend, arguments, threads)
     if split:
         _merge_chunks(arguments)

@@ -40,10 +40,10 @@ class Attention:
         q = run.array("q", width).reshape(run.rows, c.heads, c.head_dim)
         attention_inputs(
             q_gate, k, v, self._q_scale, self._k_scale, np.float32(c.rms_eps), run.cos, run.sin, run.position,
-            q, cache.keys, cache.values,
+            q, cache.kind.code, cache.kind.row_bytes(c.head_dim), cache.keys, cache.values,
         )  # fmt: skip
         mixed = run.array("mixed", width)
-        attention(run.context, q, cache.keys, cache.values, run.position, q_gate, mixed)
+        attention(run.context, q, cache.keys, cache.values, cache.kind, run.position, q_gate, mixed)
         out = run.array("mixer_out", c.hidden_size)
         linear_again(run.context, [matrices["self_attn.o_proj.weight"]], mixed, [out])
         return out

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from engine.cancel import CancelToken
 from engine.kernels.context import ComputeContext
+from engine.kernels.kv_types import KV_TYPES, KvType
 from engine.kernels.matmul import linear
 from engine.kernels.matrix import Matrix
 from engine.kernels.norm import rms_norm
@@ -109,11 +110,12 @@ class MtpLayer:
 class MtpSession:
     """The MTP layer with the KV cache of one conversation: `engine.decoding.protocols.MtpModel`."""
 
-    def __init__(self, layer: MtpLayer, vocabulary: int, context: int) -> None:
+    def __init__(self, layer: MtpLayer, vocabulary: int, context: int, kv: KvType = KV_TYPES["f32"]) -> None:
+        """`kv`: what keys and values are stored as."""
         self._layer = layer
         self._vocabulary = vocabulary
         self._context = context
-        self._cache = AttentionCache(layer.config.kv_heads, layer.config.head_dim)
+        self._cache = AttentionCache(layer.config.kv_heads, layer.config.head_dim, kv)
         self._position = 0
         self.spans: list[VisionSpan] = []
         """Pictures among the tokens: a pair stands where its hidden state's token stands."""
@@ -165,7 +167,7 @@ class MtpSession:
 
     def clone(self) -> MtpSession:
         """An independent session with the same past."""
-        other = MtpSession(self._layer, self._vocabulary, self._context)
+        other = MtpSession(self._layer, self._vocabulary, self._context, self._cache.kind)
         other._cache, other._position = self._cache.clone(self._position), self._position
         other.spans, other.soft_tokens = list(self.spans), dict(self.soft_tokens)
         return other

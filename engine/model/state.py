@@ -8,15 +8,18 @@ numbers in the same order, hence the same bits as if the refused rows had never 
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.files.config import ModelConfig
+from engine.kernels.kv_types import KV_TYPES, KvType
 from engine.model.positions import VisionSpan
 from engine.model.workspace import Workspace
 
+ByteArray = npt.NDArray[np.uint8]
 FloatArray = npt.NDArray[np.float32]
 
 RECORDED_ROWS = 15
@@ -26,11 +29,13 @@ _FIRST_CAPACITY = 256
 
 
 class AttentionCache:
-    """Keys (rotated) and values of a full-attention layer [kv_heads, capacity, head_dim]; row i is position i's."""
+    """Keys (rotated) and values of a full-attention layer, uint8 [kv_heads, capacity, row bytes]; row i is position i's
+    and stored as `kind` says."""
 
-    def __init__(self, kv_heads: int, head_dim: int, capacity: int = 0) -> None:
-        self.keys: FloatArray = np.zeros((kv_heads, capacity, head_dim), np.float32)
-        self.values: FloatArray = np.zeros((kv_heads, capacity, head_dim), np.float32)
+    def __init__(self, kv_heads: int, head_dim: int, kind: KvType, capacity: int = 0) -> None:
+        self.kind = kind
+        self.keys: ByteArray = np.zeros((kv_heads, capacity, kind.row_bytes(head_dim)), np.uint8)
+        self.values: ByteArray = np.zeros_like(self.keys)
 
     def reserve(self, length: int, limit: int) -> None:
         """Make room for `length` rows, growing by half at least, up to `limit` rows."""
@@ -38,15 +43,13 @@ class AttentionCache:
         if length <= capacity:
             return
         capacity = min(limit, max(length, _FIRST_CAPACITY, capacity + capacity // 2))
-        self.keys = _grown(self.keys, capacity)
-        self.values = _grown(self.values, capacity)
+        self.keys = _resized(self.keys, capacity)
+        self.values = _resized(self.values, capacity)
 
     def clone(self, length: int) -> AttentionCache:
         """A copy of the first `length` rows."""
-        kv_heads, _, head_dim = self.keys.shape
-        other = AttentionCache(kv_heads, head_dim, length)
-        other.keys[:] = self.keys[:, :length]
-        other.values[:] = self.values[:, :length]
+        other = copy(self)
+        other.keys, other.values = _resized(self.keys[:, :length], length), _resized(self.values[:, :length], length)
         return other
 
     @property
@@ -54,8 +57,8 @@ class AttentionCache:
         return self.keys.nbytes + self.values.nbytes
 
 
-def _grown(old: FloatArray, capacity: int) -> FloatArray:
-    new = np.zeros((old.shape[0], capacity, old.shape[2]), np.float32)
+def _resized(old: ByteArray, capacity: int) -> ByteArray:
+    new = np.zeros((old.shape[0], capacity, old.shape[2]), np.uint8)
     new[:, : old.shape[1]] = old
     return new
 
@@ -155,16 +158,18 @@ class TrunkSnapshot:
 class TrunkState:
     """The caches of all layers and the position up to which they are filled."""
 
-    def __init__(self, config: ModelConfig, context: int) -> None:
+    def __init__(self, config: ModelConfig, context: int, kv: KvType = KV_TYPES["f32"]) -> None:
+        """`kv`: what keys and values are stored as."""
         self.config = config
         self.context = context
+        self.kv = kv
         self.position = 0
         self.recorded = 0
         """Rows of the last pass, if it can be rolled back; else 0."""
         self.spans: list[VisionSpan] = []
         """Pictures among the tokens, in order; those not read yet too."""
         self.layers: list[AttentionCache | RecurrentCache] = [
-            AttentionCache(config.kv_heads, config.head_dim) if kind == "full" else RecurrentCache(config)
+            AttentionCache(config.kv_heads, config.head_dim, kv) if kind == "full" else RecurrentCache(config)
             for kind in config.layers
         ]
 
@@ -215,7 +220,7 @@ class TrunkState:
 
     def clone(self) -> TrunkState:
         """An independent copy."""
-        other = TrunkState(self.config, self.context)
+        other = TrunkState(self.config, self.context, self.kv)
         other.spans = list(self.spans)
         other.restore(self.snapshot())
         for i, cache in enumerate(self.layers):

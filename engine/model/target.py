@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from engine.cancel import CancelToken
+from engine.kernels.kv_types import KV_TYPES, KvType
 from engine.model.forward_pass import FloatArray
 from engine.model.positions import VisionSpan
 from engine.model.state import TrunkSnapshot, TrunkState
@@ -14,11 +15,19 @@ from engine.model.trunk import Trunk
 class TargetSession:
     """Reads tokens, takes the last ones back exactly, and can return to snapshots of its own past."""
 
-    def __init__(self, trunk: Trunk, vocabulary: int, context: int, state: TrunkState | None = None) -> None:
+    def __init__(
+        self,
+        trunk: Trunk,
+        vocabulary: int,
+        context: int,
+        kv: KvType = KV_TYPES["f32"],
+        state: TrunkState | None = None,
+    ) -> None:
+        """`kv`: what keys and values are stored as, where a new state begins."""
         self._trunk = trunk
         self._vocabulary = vocabulary
         self._context = context
-        self._state = state or TrunkState(trunk.config, context)
+        self._state = state or TrunkState(trunk.config, context, kv)
         self._pictures: dict[VisionSpan, FloatArray] = {}
         self._cancel: CancelToken | None = None  # of the last pass; its head may have to wait for the disk, too
 
@@ -82,6 +91,6 @@ class TargetSession:
 
     def clone(self) -> TargetSession:
         """An independent session with the same past."""
-        other = TargetSession(self._trunk, self._vocabulary, self._context, self._state.clone())
+        other = TargetSession(self._trunk, self._vocabulary, self._context, state=self._state.clone())
         other._pictures = dict(self._pictures)
         return other

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from engine.kernels.kv_types import KV_TYPES, KvType
 from engine.weights.allocation import Allocation, allocate, minimum_budget
 from engine.weights.prediction import Machine, Prediction, predict
 from engine.weights.sizes import Placement, place
@@ -54,6 +55,11 @@ class Plan:
     session_bytes: int
     """KV caches and recurrent states of one conversation that fills the context; not part of the budget."""
     context: int
+    kv_cache: str
+    """What keys and values are stored as."""
+    fitting_context: int
+    """Positions of a conversation that fit beside the whole budget into the memory that is free now, up to the model's
+    limit."""
     units: tuple[PlannedUnit, ...]
     """In execution order."""
     predictions: tuple[Prediction, ...]
@@ -88,26 +94,34 @@ def make_plan(
     draft_tokens: int = 3,
     machine: Machine | None = None,
     split_heads: bool = False,
+    kv: KvType = KV_TYPES["f32"],
 ) -> Plan:
     """Plan a budget in bytes (None: everything) for conversations of `context` tokens (None: the model's limit).
 
-    `split_heads` as for `open_weights`.
+    `split_heads` as for `open_weights`; `kv` is what keys and values will be stored as.
 
     Raises:
         OptionError: the budget is below `Plan.minimum`.
         CheckpointError: a tensor is missing.
     """
-    return Planner(checkpoint, sidecar, draft_tokens, split_heads=split_heads).plan(budget, context, machine)
+    return Planner(checkpoint, sidecar, draft_tokens, split_heads=split_heads, kv=kv).plan(budget, context, machine)
 
 
 class Planner:
     """Plans any number of budgets for one checkpoint; what depends on the headers alone is worked out once."""
 
     def __init__(
-        self, checkpoint: Checkpoint, sidecar: Sidecar | None, draft_tokens: int = 3, *, split_heads: bool
+        self,
+        checkpoint: Checkpoint,
+        sidecar: Sidecar | None,
+        draft_tokens: int = 3,
+        *,
+        split_heads: bool,
+        kv: KvType = KV_TYPES["f32"],
     ) -> None:
-        """`split_heads` as for `open_weights`. Raises CheckpointError."""
+        """`split_heads` as for `open_weights`, `kv` as for `make_plan`. Raises CheckpointError."""
         self.config = checkpoint.config
+        self.kv = kv
         self._whole = place(checkpoint, sidecar, draft_tokens)
         self._split = place(checkpoint, sidecar, draft_tokens, split_heads=True) if split_heads else self._whole
 
@@ -126,6 +140,8 @@ class Planner:
         placement = self._whole if budget is None or budget >= self.everything else self._split
         allocation = allocate(placement.sizes, budget)
         positions = min(context or self.config.context, self.config.context)
+        with_mtp = "mtp" in placement.layouts
+        free = psutil.virtual_memory().available - allocation.total
         return Plan(
             budget=budget,
             minimum=self.minimum,
@@ -133,20 +149,24 @@ class Planner:
             resident_bytes=allocation.resident_bytes,
             ring_bytes=allocation.ring_bytes,
             cache_bytes=allocation.cache_bytes,
-            session_bytes=session_bytes(self.config, positions, with_mtp="mtp" in placement.layouts),
+            session_bytes=session_bytes(self.config, positions, with_mtp=with_mtp, kv=self.kv),
             context=positions,
+            kv_cache=self.kv.name,
+            fitting_context=min(self.config.context, fitting_context(self.config, free, with_mtp=with_mtp, kv=self.kv)),
             units=_units(placement, allocation),
             predictions=predict(placement, allocation, machine) if machine is not None else (),
         )
 
 
-def automatic_budget(config: ModelConfig, context: int | None = None, held: int = 0) -> int:
+def automatic_budget(
+    config: ModelConfig, context: int | None = None, held: int = 0, kv: KvType = KV_TYPES["f32"]
+) -> int:
     """Bytes for weights that the memory free now allows, when a conversation of usual length is to fit beside them.
 
     `held`: bytes in use that will be given back, such as those of the weights whose budget is to change.
     """
     positions = min(context or config.context, USUAL_CONTEXT)
-    session = session_bytes(config, positions, with_mtp=config.mtp_layers > 0)
+    session = session_bytes(config, positions, with_mtp=config.mtp_layers > 0, kv=kv)
     return auto_budget(psutil.virtual_memory().available + held, session)
 
 
@@ -155,15 +175,26 @@ def auto_budget(available: int, session: int) -> int:
     return max(0, int(available * (1 - AUTO_MARGIN)) - session)
 
 
-def session_bytes(config: ModelConfig, positions: int, *, with_mtp: bool) -> int:
-    """Memory of one conversation in float32: keys and values of every attention layer, and recurrent states."""
-    attention = config.layers.count("full") + (1 if with_mtp else 0)
-    kv = attention * 2 * config.kv_heads * config.head_dim * positions
+def session_bytes(config: ModelConfig, positions: int, *, with_mtp: bool, kv: KvType = KV_TYPES["f32"]) -> int:
+    """Memory of one conversation: keys and values of every attention layer, and recurrent states in float32."""
     channels = config.conv_channels
     state = config.linear_v_heads * config.linear_k_dim * config.linear_v_dim
     taps = (config.conv_kernel - 1 + _RECORDED_ROWS) * channels
-    recurrent = config.layers.count("linear") * (_RECORDED_STATES * state + taps)
-    return 4 * (kv + recurrent)
+    gates = 2 * _RECORDED_ROWS * config.linear_v_heads
+    recurrent = config.layers.count("linear") * (_RECORDED_STATES * state + taps + gates)
+    return position_bytes(config, with_mtp=with_mtp, kv=kv) * positions + 4 * recurrent
+
+
+def position_bytes(config: ModelConfig, *, with_mtp: bool, kv: KvType = KV_TYPES["f32"]) -> int:
+    """Memory of one position: its keys and values in every attention layer."""
+    attention = config.layers.count("full") + (1 if with_mtp else 0)
+    return attention * 2 * config.kv_heads * kv.row_bytes(config.head_dim)
+
+
+def fitting_context(config: ModelConfig, nbytes: int, *, with_mtp: bool, kv: KvType = KV_TYPES["f32"]) -> int:
+    """How many positions a conversation may have in so many bytes."""
+    left = nbytes - session_bytes(config, 0, with_mtp=with_mtp, kv=kv)
+    return max(0, left) // max(1, position_bytes(config, with_mtp=with_mtp, kv=kv))
 
 
 def _units(placement: Placement, allocation: Allocation) -> tuple[PlannedUnit, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.status import StatusLine, Tally, drafting_text
+from app.status import StatusLine, Tally, context_text, drafting_text
 from engine import DraftOptions, PrefillProgress, Round
 from tests.app.scripted import WORDS, finished, model_info, rounds_of
 
@@ -80,5 +80,12 @@ def test_the_line_shows_dashes_then_numbers(qapp: object) -> None:
     line = StatusLine()
     line.show_tally(Tally(), None)
     assert line.speed.text() == line.acceptance.text() == line.per_round.text() == line.context.text() == "–"
-    line.show_tally(tally_of(*rounds_of(WORDS)), 4096)
+    line.show_tally(tally_of(*rounds_of(WORDS)), INFO)
     assert (line.acceptance.text(), line.per_round.text(), line.context.text()) == ("70 %", "2.20", "32 of 4,096")
+
+
+def test_the_meter_says_what_the_context_takes(qapp: object) -> None:
+    info = model_info(Path("/models/demo"), context=4096, kv_cache="q8", position_bytes=1024)
+    assert context_text(32, info) == (
+        "Keys and values, stored as q8, take 32.0 KiB now and 4.0 MiB when the context is full."
+    )

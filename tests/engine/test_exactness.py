@@ -1,9 +1,9 @@
 """O-30, L-09: greedy tokens and logits with drafts are bit for bit those without, in every combination that is drawn.
 
 Replies of every checkpoint at hand (safetensors and GGUF, dense and with experts, with a sidecar, streamed under a
-budget) are made with drafters, draft lengths and policies drawn at random, half of them with drafts that are corrupted
-on purpose, and compared with plain decoding. The default takes about 3,000 tokens, `--run-slow` 20,000, and the
-variable DRAFTSCOPE_EXACT_TOKENS any number.
+budget, with every type of KV cache) are made with drafters, draft lengths and policies drawn at random, half of them
+with drafts that are corrupted on purpose, and compared with plain decoding. The default takes about 3,000 tokens,
+`--run-slow` 20,000, and the variable DRAFTSCOPE_EXACT_TOKENS any number.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from engine.decoding.drafters.mtp import MtpDrafter
 from engine.decoding.drafters.ngram import NgramDrafter
 from engine.decoding.protocols import Draft, Drafter
 from engine.decoding.sampler import Sampler
-from engine.options import DraftOptions, GenerateOptions, LengthPolicyName
+from engine.options import DraftOptions, GenerateOptions, KvCache, LengthPolicyName
 from engine.text.incremental import Detokeniser
 
 DATA = Path(__file__).parents[1] / "data"
@@ -40,6 +40,7 @@ class Source:
     path: str
     sidecar: bool = False
     budget: int | None = None
+    kv_cache: KvCache = "f32"
 
     def replies(self, tokens: int) -> int:
         """How many replies are this one's share of `tokens`: every pass of a streamed model waits for the disk."""
@@ -51,8 +52,11 @@ SOURCES = {
     "demo": Source("demo"),
     "demo-sidecar": Source("demo", sidecar=True),
     "demo-streamed": Source("demo", budget=9 << 20),
+    "demo-bf16": Source("demo", kv_cache="bf16"),
+    "demo-q8": Source("demo", kv_cache="q8"),
     "tiny-dense": Source("tiny-dense"),
     "tiny-moe": Source("tiny-moe"),
+    "tiny-moe-q8": Source("tiny-moe", kv_cache="q8"),
     "tiny-moe-streamed": Source("tiny-moe", budget=3_500_000),
     "dense-Q8_0": Source("tiny-dense/gguf/tiny-dense-Q8_0.gguf"),
     "dense-Q4_K_M": Source("tiny-dense/gguf/tiny-dense-Q4_K_M.gguf"),
@@ -63,7 +67,7 @@ SOURCES = {
 
 
 def tokens_wanted(config: pytest.Config) -> int:
-    default = 24_000 if config.getoption("--run-slow") else 3_500
+    default = 24_000 if config.getoption("--run-slow") else 4_000
     # Streamed models do less than their share.
     return int(os.environ.get("DRAFTSCOPE_EXACT_TOKENS", default))
 
@@ -78,7 +82,7 @@ def model(source: Source) -> Iterator[engine.Model]:
     model = engine.load_model(
         source.path if source.path == "demo" else DATA / source.path,
         sidecar=engine.demo_sidecar_path() if source.sidecar else None,
-        options=engine.LoadOptions(threads=1, memory_budget=source.budget),
+        options=engine.LoadOptions(threads=1, memory_budget=source.budget, kv_cache=source.kv_cache),
     )
     yield model
     model.close()

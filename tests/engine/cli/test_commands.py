@@ -148,6 +148,16 @@ def test_inspect_plans_a_budget(run: Run, tiny: Path) -> None:
     assert "keeps everything" in run("inspect", tiny, "--plan", "--memory-budget", "auto").out
 
 
+def test_inspect_plans_a_smaller_kv_cache(run: Run, tiny: Path) -> None:
+    whole, less = (
+        json.loads(run("inspect", tiny, "--plan", "--kv-cache", kind, "--json").out)["plan"] for kind in ("f32", "q8")
+    )
+    assert (whole["kv_cache"], less["kv_cache"]) == ("f32", "q8")
+    assert less["session_bytes"] < whole["session_bytes"]
+    assert "positions with a KV cache of q8" in run("inspect", tiny, "--plan", "--kv-cache", "q8").out
+    assert run("inspect", tiny, "--plan", "--kv-cache", "q4").code == 2
+
+
 @pytest.mark.parametrize("size", ["2 pounds", "-1GiB", "0", "all"])
 def test_inspect_refuses_senseless_budgets(run: Run, tiny: Path, size: str) -> None:
     result = run("inspect", tiny, "--plan", "--memory-budget", size)

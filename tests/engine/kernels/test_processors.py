@@ -17,6 +17,8 @@ from engine.kernels.activation import silu_multiply
 from engine.kernels.attention import attention
 from engine.kernels.context import ComputeContext
 from engine.kernels.deltanet import delta_gates, delta_rule
+from engine.kernels.kv_rows import encode_rows
+from engine.kernels.kv_types import KV_TYPES
 from engine.kernels.norm import rms_norm
 
 rng, context = np.random.default_rng(0), ComputeContext(1)
@@ -36,9 +38,14 @@ show("gates", g, beta)
 state, out = normal(2, 32, 32) * np.float32(0.1), np.empty((19, 64), np.float32)
 delta_rule(context, state, state, normal(19, 128), g, beta, np.zeros(2, np.int64), out)
 show("delta rule", state, out)
-keys, values, out = normal(1, 1100, 64), normal(1, 1100, 64), np.empty((6, 320), np.float32)
-attention(context, normal(6, 5, 64), keys, values, 1020, normal(6, 640), out)
-show("attention", out)
+rows, q, gates, out = normal(2200, 64), normal(6, 5, 64), normal(6, 640), np.empty((6, 320), np.float32)
+rows[5, 5], rows[1000] = 1e-40, 0
+for kind in KV_TYPES.values():
+    stored = np.empty((len(rows), kind.row_bytes(64)), np.uint8)
+    encode_rows(kind.code, rows, stored)
+    keys, values = stored.reshape(2, 1, 1100, -1)
+    attention(context, q, keys, values, kind, 1020, gates, out)
+    show("attention over " + kind.name, stored, out)
 """
 
 

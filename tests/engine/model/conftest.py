@@ -11,6 +11,7 @@ import pytest
 
 from engine.files.checkpoint import Checkpoint, open_checkpoint
 from engine.kernels.context import ComputeContext
+from engine.kernels.kv_types import KV_TYPES, KvType
 from engine.model.mtp import MtpLayer
 from engine.model.target import TargetSession
 from engine.model.trunk import Trunk
@@ -27,8 +28,8 @@ class Loaded:
     trunk: Trunk
     mtp: MtpLayer
 
-    def session(self) -> TargetSession:
-        return TargetSession(self.trunk, self.checkpoint.config.vocabulary, 4096)
+    def session(self, kv: KvType = KV_TYPES["f32"]) -> TargetSession:
+        return TargetSession(self.trunk, self.checkpoint.config.vocabulary, 4096, kv)
 
 
 def load(path: Path, threads: int = 1, float_activations: bool = False) -> Loaded:

@@ -68,8 +68,10 @@ def test_every_layer(loaded: Load, name: str) -> None:
             )
         else:
             assert isinstance(layer.mixer, Attention)
-            np.testing.assert_allclose(cache.keys[:, : len(ids)], gold[f"layer{i}.k_cache"], atol=2e-4)
-            np.testing.assert_allclose(cache.values[:, : len(ids)], gold[f"layer{i}.v_cache"], atol=2e-4)
+            np.testing.assert_allclose(cache.keys.view(np.float32)[:, : len(ids)], gold[f"layer{i}.k_cache"], atol=2e-4)
+            np.testing.assert_allclose(
+                cache.values.view(np.float32)[:, : len(ids)], gold[f"layer{i}.v_cache"], atol=2e-4
+            )
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)
@@ -85,8 +87,8 @@ def test_o17_l06_mtp_at_every_position(loaded: Load, name: str, prompt: str) -> 
     np.testing.assert_array_equal(logits.argmax(1), gold["mtp_argmax_all"])
     if "mtp_k_cache" in gold:
         cache: AttentionCache = mtp._cache
-        np.testing.assert_allclose(cache.keys[:, : len(out)], gold["mtp_k_cache"], atol=2e-4)
-        np.testing.assert_allclose(cache.values[:, : len(out)], gold["mtp_v_cache"], atol=2e-4)
+        np.testing.assert_allclose(cache.keys.view(np.float32)[:, : len(out)], gold["mtp_k_cache"], atol=2e-4)
+        np.testing.assert_allclose(cache.values.view(np.float32)[:, : len(out)], gold["mtp_v_cache"], atol=2e-4)
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from engine.cancel import CancelToken
 from engine.errors import Cancelled
+from engine.kernels.kv_types import KV_TYPES
 from engine.model.state import AttentionCache, RecurrentCache, TrunkState
 from engine.model.target import TargetSession
 from tests.engine.model.conftest import Loaded
@@ -18,9 +20,10 @@ from tests.engine.model.conftest import Loaded
 Load = Callable[..., Loaded]
 
 
-@pytest.fixture
-def new_session(loaded: Load) -> Callable[[], TargetSession]:
-    return loaded("tiny-dense").session
+@pytest.fixture(params=KV_TYPES)
+def new_session(request: pytest.FixtureRequest, loaded: Load) -> Callable[[], TargetSession]:
+    """With every type of KV cache."""
+    return partial(loaded("tiny-dense").session, KV_TYPES[request.param])
 
 
 def assert_equal_states(a: TrunkState, b: TrunkState) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 
 from engine.errors import OptionError
 from engine.files.checkpoint import Checkpoint, open_checkpoint
+from engine.kernels.kv_types import KV_TYPES, KvType
+from engine.model.state import AttentionCache, TrunkState
 from engine.options import MAX_DRAFT_TOKENS
-from engine.weights.plan import auto_budget, make_plan, session_bytes
+from engine.weights.plan import auto_budget, fitting_context, make_plan, session_bytes
 from engine.weights.prediction import Machine
 from engine.weights.store import WeightStore
 from tests.conftest import DATA
@@ -93,6 +96,34 @@ def test_the_fp32_memory_of_a_conversation(dense: Checkpoint) -> None:
     one, two = (session_bytes(c, n, with_mtp=True) for n in (1000, 2000))
     assert two - one == 1000 * (c.layers.count("full") + 1) * 2 * c.kv_heads * c.head_dim * 4
     assert session_bytes(c, 1000, with_mtp=False) < one
+
+
+@pytest.mark.parametrize("kind", KV_TYPES.values(), ids=list(KV_TYPES))
+def test_the_memory_of_a_conversation_is_what_its_caches_take(dense: Checkpoint, kind: KvType) -> None:
+    trunk = TrunkState(dense.config, 1000, kind)
+    trunk.begin(1000)
+    draft = AttentionCache(dense.config.kv_heads, dense.config.head_dim, kind)
+    draft.reserve(1000, 1000)
+    assert session_bytes(dense.config, 1000, with_mtp=False, kv=kind) == trunk.nbytes
+    assert session_bytes(dense.config, 1000, with_mtp=True, kv=kind) == trunk.nbytes + draft.nbytes
+    assert make_plan(dense, context=1000, kv=kind).session_bytes == trunk.nbytes + draft.nbytes
+
+
+@pytest.mark.parametrize("kind", KV_TYPES.values(), ids=list(KV_TYPES))
+def test_what_fits_is_as_much_as_fits(dense: Checkpoint, kind: KvType) -> None:
+    c = dense.config
+    positions = fitting_context(c, 50_000_000, with_mtp=True, kv=kind)
+    assert session_bytes(c, positions, with_mtp=True, kv=kind) <= 50_000_000
+    assert session_bytes(c, positions + 1, with_mtp=True, kv=kind) > 50_000_000
+    assert fitting_context(c, 1000, with_mtp=True, kv=kind) == 0
+
+
+def test_a_plan_says_how_much_fits_into_free_memory(dense: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan(dense)
+    free = SimpleNamespace(available=plan.total_bytes + session_bytes(dense.config, 321, with_mtp=True))
+    monkeypatch.setattr("psutil.virtual_memory", lambda: free)
+    assert make_plan(dense).fitting_context == 321
+    assert make_plan(dense, kv=KV_TYPES["q8"]).fitting_context > 3 * 321
 
 
 def test_a_plan_is_json(checkpoint: Checkpoint) -> None:
