@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QApplication
 from app import APP_ID
 from app.crash import CrashReporter
 from app.drive import Drive, Errand
+from app.file_events import FileOpenings
 from app.help import log
 from app.icons import ink_icons, program_icon
 from app.instance import Listener, hand_over, socket_name
@@ -86,6 +87,7 @@ def run(
     listener = Listener(name, window) if name else None
     if listener is not None:
         listener.called.connect(lambda paths: come_forward(window, paths))
+    FileOpenings(app, window).opened.connect(lambda paths: come_forward(window, paths))
     crash = CrashReporter(window)
     window.engine.fault.connect(crash.report)
     signals = SignalWatch(window.close, window)

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from importlib.resources import files
 
 import PySide6
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
+from app.courier import Courier
 from app.help.update_check import PAGE, Answer, check
 from app.icons import pixmap
 from app.theme import GRID
@@ -40,8 +41,9 @@ class AboutDialog(QDialog):
         super().__init__(parent)
         self.setObjectName("aboutDialog")
         self.setWindowTitle("About Draftscope")
-        self._updates = Updates(check_now, self)
-        self._updates.answered.connect(self._show)
+        self._check = check_now
+        self._courier = Courier(self)
+        self._courier.brought.connect(self._show)
         mark = label()
         mark.setPixmap(pixmap("draftscope", "#000000", MARK, self.devicePixelRatioF()))
         mark.setAccessibleName("Draftscope's mark")
@@ -79,37 +81,18 @@ class AboutDialog(QDialog):
         """Ask whether there is a newer version; the answer comes into the dialog."""
         self.button.setEnabled(False)
         self.answer.setText("Asking pypi.org…")
-        self._updates.ask()
+        self._courier.rest()
+        self._courier.expect()
+        check_now, put = self._check, self._courier.box.put
+        # A daemon: who quits while a server keeps silent need not wait for it.
+        threading.Thread(target=lambda: put(check_now()), name="updates", daemon=True).start()
 
     @Slot(object)
     def _show(self, answer: Answer) -> None:
+        self._courier.rest()
         self.button.setEnabled(True)
         link = f' It is described at <a href="{PAGE}">{PAGE}</a>.' if answer.newer else ""
         self.answer.setText(f"{_plain(answer.sentence)}{link}")
-
-
-class Updates(QObject):
-    """Asks in another thread. An answer that comes after the window has gone is dropped."""
-
-    answered = Signal(object)  # Answer
-
-    def __init__(self, check_now: Callable[[], Answer], parent: QObject) -> None:
-        super().__init__(parent)
-        self._check = check_now
-        self._carrier = _Carrier()
-        self._carrier.brought.connect(self.answered)
-
-    def ask(self) -> None:
-        """Start asking."""
-        check_now, carrier = self._check, self._carrier
-        # A daemon: who quits while a server keeps silent need not wait for it.
-        threading.Thread(target=lambda: carrier.brought.emit(check_now()), name="updates", daemon=True).start()
-
-
-class _Carrier(QObject):
-    """Belongs to nobody, so that it outlives the dialog while a thread holds it."""
-
-    brought = Signal(object)
 
 
 class LicencesDialog(QDialog):
