@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes dist/draftscope-VERSION-ARCH.AppImage of the frozen program in dist/draftscope.
+# Makes dist/draftscope-VERSION-ARCH.AppImage of the frozen program in build/bundle/draftscope.
 #
 #   APPIMAGETOOL=/path/to/appimagetool sh packaging/linux/appimage.sh VERSION
 #
@@ -11,8 +11,8 @@ tool=${APPIMAGETOOL:-appimagetool}
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 cd "$here/../.."
 id=io.github.draftscope.Draftscope
-bundle=dist/draftscope
-[ -x "$bundle/draftscope" ] || { echo "There is no $bundle; freeze the program first." >&2; exit 1; }
+bundle=build/bundle/draftscope
+[ -x "$bundle/draftscope" ] || { echo "There is no $bundle; make it with: make bundle" >&2; exit 1; }
 
 staging=$(mktemp -d)
 trap 'rm -rf "$staging"' EXIT
@@ -39,6 +39,7 @@ exec "$here/usr/lib/draftscope/draftscope" "$@"
 RUN
 chmod 755 "$tree/AppRun"
 
+mkdir -p dist
 image="dist/draftscope-$version-$(uname -m).AppImage"
 rm -f "$image"
 ARCH=$(uname -m) VERSION=$version "$tool" --no-appstream ${RUNTIME_FILE:+--runtime-file "$RUNTIME_FILE"} \

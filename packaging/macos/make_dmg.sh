@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes dist/draftscope-VERSION-macos-ARCH.dmg of dist/Draftscope.app, on macOS.
+# Makes dist/draftscope-VERSION-macos-ARCH.dmg of build/bundle/Draftscope.app, on macOS.
 #
 #   sh packaging/macos/make_dmg.sh VERSION
 #
@@ -10,9 +10,13 @@ set -eu
 version=${1:?say the version}
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 cd "$here/../.."
-app=dist/Draftscope.app
+app=build/bundle/Draftscope.app
 image="dist/draftscope-$version-macos-$(uname -m).dmg"
-[ -d "$app" ] || { echo "There is no $app; make it with: python -m PyInstaller packaging/draftscope.spec" >&2; exit 1; }
+[ -d "$app" ] || { echo "There is no $app; make it with: python packaging/bundle.py" >&2; exit 1; }
+
+# PyInstaller made the .app before the notices were written.
+cp build/bundle/draftscope/LICENSE build/bundle/draftscope/THIRD-PARTY-NOTICES.txt "$app/Contents/Resources/"
+mkdir -p dist
 
 sign() {
     codesign --force --timestamp --sign "$MACOS_IDENTITY" "$@"
@@ -31,6 +35,7 @@ if [ -n "${MACOS_IDENTITY:-}" ]; then
     done
     sign --options runtime --entitlements "$here/entitlements.plist" "$app"
 fi
+[ -n "${MACOS_IDENTITY:-}" ] || codesign --force --deep --sign - "$app"
 codesign --verify --deep --strict "$app"
 
 staging=$(mktemp -d)

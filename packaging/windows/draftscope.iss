@@ -1,6 +1,6 @@
 ; Inno Setup 6: the installer of the frozen program.
 ;
-;   python -m PyInstaller packaging\draftscope.spec
+;   python packaging\bundle.py
 ;   iscc /DAppVersion=0.1.0 packaging\windows\draftscope.iss
 ;
 ; For one person, without administrator's rights (who wants all users: setup.exe /ALLUSERS). Uninstalling removes what
@@ -10,7 +10,7 @@
   #error Say the version: iscc /DAppVersion=1.2.3 draftscope.iss
 #endif
 #ifndef Bundle
-  #define Bundle "..\..\dist\draftscope"
+  #define Bundle "..\..\build\bundle\draftscope"
 #endif
 
 [Setup]
