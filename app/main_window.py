@@ -40,6 +40,7 @@ from app.icons import ink_icons
 from app.inspector.panel import InspectorPanel
 from app.library.choice import classify, is_there, open_choice
 from app.library.model_bar import ModelBar
+from app.library.towers import Towers
 from app.memory import Memory
 from app.message_bar import MessageBar
 from app.reading.pictures import show_picture
@@ -119,6 +120,7 @@ class MainWindow(QMainWindow):
         self.panel = SamplingPanel(self.memory.settings.reply, self.memory.settings.presets)
         self.inspector = InspectorPanel(theme)
         self.runs = RunDesk(self.engine, self.view, self.inspector, self._data / "runs", theme)
+        self.towers = Towers(self.controller, self.memory, self)
         self.weights = MemoryDesk(self.engine, self.memory, theme, self)
         self.status = StatusLine()
         self.rooms = Rooms(self, self.memory, self._stylist, self._demo, self._data)
@@ -210,6 +212,7 @@ class MainWindow(QMainWindow):
         chat.load_failed.connect(self.message_bar.show_message)
         self.model_bar.load_requested.connect(self.load)
         self.model_bar.demo_requested.connect(self.open_demo)
+        self.model_bar.tower_unwanted.connect(self.towers.leave_out)
         self.model_bar.cancel_requested.connect(self.stop)
         self.welcome.suggested.connect(self.send)
         self.welcome.demo_requested.connect(self.open_demo)
@@ -378,7 +381,8 @@ class MainWindow(QMainWindow):
 
     def _activity(self) -> str:
         if self.controller.replying:
-            return self.weights.sentence(self._tally.pass_name) or self._tally.activity
+            slow = "" if self._tally.stage else self.weights.sentence(self._tally.pass_name)
+            return slow or self._tally.activity
         if self.controller.loading:
             return "Loading"
         return "Ready" if self.controller.model else "No model"
@@ -386,17 +390,8 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _on_theme(self, theme: Theme) -> None:
         ink_icons(self, theme)
-        for part in (
-            self.view,
-            self.legend,
-            self.inspector,
-            self.message_bar,
-            self.runs,
-            self.weights,
-            self.desk,
-            self.reading,
-            self.files,
-        ):
+        parts = (self.view, self.legend, self.inspector, self.message_bar, self.runs, self.weights, self.desk)
+        for part in (*parts, self.reading, self.files):
             part.apply_theme(theme)
         for mode in ("system", "light", "dark"):
             self.actions_by_name[f"theme_{mode}"].setChecked(self._stylist.mode == mode)

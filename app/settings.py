@@ -107,6 +107,8 @@ class Settings:
     unsent: str = ""
     budgets: Mapping[str, int | None] = field(default_factory=dict)
     """Bytes for the weights of a checkpoint by its path; None keeps everything, no entry takes what is free."""
+    towers: Mapping[str, str] = field(default_factory=dict)
+    """The file with the vision tower of a checkpoint, by the checkpoint's path."""
     folders: tuple[str, ...] = ()
     """Watched for checkpoints."""
     forgotten: tuple[str, ...] = ()
@@ -158,6 +160,7 @@ class SettingsFile:
             "reading_view": _flag,
             "unsent": _text,
             "budgets": _budgets,
+            "towers": _towers,
             "folders": _texts,
             "forgotten": _texts,
             "download_folder": _text,
@@ -220,6 +223,12 @@ def _budgets(value: Any) -> dict[str, int | None] | None:
     whole = {path: size for path, size in value.items() if isinstance(size, int) and not isinstance(size, bool)}
     sizes: dict[str, int | None] = {path: size for path, size in whole.items() if size > 0}
     return sizes | {path: None for path, size in value.items() if size is None}
+
+
+def _towers(value: Any) -> dict[str, str] | None:
+    if not isinstance(value, dict):
+        return None
+    return {path: tower for path, tower in value.items() if isinstance(tower, str) and tower}
 
 
 def _presets(value: Any) -> tuple[Preset, ...] | None:

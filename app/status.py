@@ -32,13 +32,15 @@ class Tally:
     """Time in rounds."""
     position: int = 0
     """Context positions in use."""
+    stage: str = ""
+    """What else is being done before the reply, as a phrase: looking at a picture."""
     note: str = ""
     """Why there were no drafts in the last round, if some were wanted."""
 
     def add(self, record: Record) -> Tally:
         """The numbers after one more record."""
         if isinstance(record, PrefillProgress):
-            return replace(self, prefill=(record.done, record.total), position=record.done)
+            return replace(self, prefill=(record.done, record.total), position=record.done, stage=record.stage)
         if isinstance(record, Round):
             end = record.position + len(record.committed)
             if record.index == 0:
@@ -76,6 +78,8 @@ class Tally:
         """What a running reply is busy with."""
         if self.prefill is None:
             return "Writing"
+        if self.stage:
+            return sentence_case(self.stage)
         done, total = self.prefill
         return f"Reading the prompt: {done:,} of {total:,} tokens"
 
@@ -98,6 +102,11 @@ class Tally:
     @property
     def tokens_per_round(self) -> float | None:
         return self.emitted / self.rounds if self.rounds else None
+
+
+def sentence_case(phrase: str) -> str:
+    """A phrase of the engine as a line of its own."""
+    return phrase[:1].upper() + phrase[1:]
 
 
 def drafting_text(model: ModelInfo | None, draft: DraftOptions, note: str = "") -> tuple[str, str]:

@@ -34,7 +34,7 @@ from engine import (
 )
 
 if TYPE_CHECKING:  # with these come the kernels and their compiler, for which only the engine's thread should wait
-    from engine import MemoryBudget, Message, ModelInfo, Picture, SelfCheck, Stall, WeightStatistics
+    from engine import MemoryBudget, Message, ModelInfo, Picture, PictureSize, SelfCheck, Stall, WeightStatistics
 
 STACK_BYTES = 64 << 20
 """The compiler of the kernels recurses deeply; some systems give threads very little stack."""
@@ -74,6 +74,7 @@ class ModelLike(Protocol):
     def info(self) -> ModelInfo: ...
     def new_session(self) -> SessionLike: ...
     def encode(self, text: str) -> list[int]: ...
+    def picture_sizes(self, picture: Picture) -> tuple[PictureSize, ...]: ...
     def statistics(self) -> WeightStatistics: ...
     def residency(self) -> dict[str, str]: ...
     def activity(self) -> tuple[int, int]: ...
@@ -94,6 +95,7 @@ class LoadModel(Protocol):
         path: Path,
         *,
         sidecar: Path | None,
+        mmproj: Path | None,
         options: LoadOptions,
         progress: Callable[[LoadProgress], None],
         stalled: Callable[[Stall], None],
@@ -221,11 +223,11 @@ class Worker(QObject):
             model = self._load_model(
                 job.path,
                 sidecar=job.sidecar,
+                mmproj=job.mmproj,
                 options=job.options,
                 progress=job.mailbox.put,
                 stalled=self._on_stall,
                 cancel=job.cancel,
-                **({"mmproj": job.mmproj} if job.mmproj is not None else {}),
             )
         except Cancelled:
             return LoadOutcome()
@@ -345,6 +347,8 @@ class EngineHandle(QObject):
         self._jobs: set[Job] = set()
         self.options_for: Callable[[Path], LoadOptions] = lambda _: LoadOptions()
         """How a checkpoint is loaded, unless `load` is told."""
+        self.tower_for: Callable[[Path], Path | None] = lambda _: None
+        """The vision tower that a checkpoint is loaded with, unless `load` is told."""
         self._thread = QThread()
         self._thread.setObjectName("engine")
         self._thread.setStackSize(STACK_BYTES)
@@ -382,7 +386,7 @@ class EngineHandle(QObject):
         options: LoadOptions | None = None,
         mmproj: Path | None = None,
     ) -> LoadJob:
-        job = LoadJob(path, sidecar, options or self.options_for(path), mmproj)
+        job = LoadJob(path, sidecar, options or self.options_for(path), mmproj or self.tower_for(path))
         self._jobs.add(job)
         self._load.emit(job)
         return job

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from engine.options import LoadOptions as LoadOptions
     from engine.options import MemoryBudget as MemoryBudget
     from engine.options import SamplingOptions as SamplingOptions
+    from engine.pictures import PictureSize as PictureSize
     from engine.planning import BudgetRange as BudgetRange
     from engine.planning import measure_machine as measure_machine
     from engine.planning import open_planner as open_planner
@@ -111,6 +112,7 @@ _HOMES = {
         "MAX_DRAFT_TOKENS", "DraftOptions", "GenerateOptions", "LoadOptions", "MemoryBudget",
         "SamplingOptions",
     ),
+    "engine.pictures": ("PictureSize",),
     "engine.planning": ("BudgetRange", "measure_machine", "open_planner", "plan_for", "plan_range"),
     "engine.prompt": ("Message", "Picture"),
     "engine.run_identity": ("describe_run",),

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from engine.cancel import CancelToken
 from engine.chat import ChatSession
-from engine.errors import OptionError
+from engine.errors import OptionError, PictureError
 from engine.kernels.kv_types import KV_TYPES
 from engine.model.mtp import MtpLayer, MtpSession
 from engine.model.target import TargetSession
@@ -22,6 +22,8 @@ from engine.weights.plan import automatic_budget
 
 if TYPE_CHECKING:
     from engine.files.checkpoint import Checkpoint
+    from engine.pictures import PictureSize
+    from engine.prompt import Picture
     from engine.text.chat_template import ChatTemplate
     from engine.text.thinking import ThinkTokens
     from engine.text.tokenizer import Tokenizer
@@ -60,6 +62,8 @@ class ModelInfo:
     """Why not, if not."""
     notes: tuple[str, ...] = ()
     """Sentences for the person about what is unusual in the files."""
+    mmproj: str | None = None
+    """The file that the vision tower came from, if it was given."""
     precision: str | None = None
     """`q8` or `q4` if float matrices were quantised while they were loaded."""
     kv_cache: KvCache = "f32"
@@ -166,6 +170,19 @@ class Model:
         wrong = next((t for t in tokens if not 0 <= t < self.info.vocabulary), None)
         if wrong is not None:
             raise OptionError(f"Token {wrong} is outside the vocabulary of {self.info.vocabulary} ids.")
+
+    def picture_sizes(self, picture: Picture) -> tuple[PictureSize, ...]:
+        """Tokens that a picture takes as it is, and then at each smaller size that is worth offering.
+
+        Raises:
+            PictureError: it cannot be read, or the model cannot see.
+        """
+        from engine.pictures import open_picture, picture_sizes
+
+        if self.vision is None:
+            raise PictureError(f"{self.info.name} cannot see pictures: {self.info.vision_note}.")
+        opened = open_picture(picture.data, picture.name)
+        return picture_sizes(opened.height, opened.width, self.vision.config)
 
     def reads(self) -> tuple[int, float]:
         """Bytes read from disk since the model was loaded, and seconds that computing waited for them."""

@@ -147,6 +147,7 @@ def _assemble(
         vision=vision is not None,
         vision_note=vision_note,
         notes=(*checkpoint.notes, *tokenizer.notes, *([sidecar.note] if sidecar is not None and sidecar.note else [])),
+        mmproj=str(vision.path) if vision is not None and vision.path != checkpoint.path else None,
         precision=options.precision,
         kv_cache=options.kv_cache,
         position_bytes=position_bytes(config, with_mtp=mtp is not None, kv=KV_TYPES[options.kv_cache]),

@@ -25,6 +25,8 @@ MOST_PIXELS = 256 << 20
 """A larger picture is refused before it is decoded: some files announce sizes that fill any memory."""
 MOST_BYTES = 256 << 20
 MOST_ASPECT = 200
+SMALLER = (2048, 1536, 1024, 768, 512, 384, 256)
+"""Longest sides, in pixels, that are offered for a picture that is larger."""
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 
 
@@ -42,6 +44,18 @@ class Patches:
     def tokens(self) -> tuple[int, int]:
         """(rows, columns) of soft tokens"""
         return self.grid[0] // self.merge, self.grid[1] // self.merge
+
+
+@dataclass(frozen=True, slots=True)
+class PictureSize:
+    """A size at which a picture can be read."""
+
+    longest: int | None
+    """What its longest side is limited to; None as it is."""
+    width: int
+    height: int
+    tokens: int
+    """Soft tokens that it takes."""
 
 
 def open_picture(source: Path | bytes, name: str = "") -> Image:
@@ -118,21 +132,45 @@ def smart_size(height: int, width: int, config: VisionConfig) -> tuple[int, int]
     return rows, columns
 
 
+def within(height: int, width: int, longest: int | None) -> tuple[int, int]:
+    """(height, width) of a picture whose longest side is to have at most `longest` pixels."""
+    if longest is None or max(height, width) <= longest:
+        return height, width
+    most = max(height, width)
+    # Rounded up: a picture that is not too narrow does not become so.
+    return -(-height * longest // most), -(-width * longest // most)
+
+
 def token_count(height: int, width: int, config: VisionConfig) -> int:
     """Soft tokens that a picture of this size takes."""
     rows, columns = smart_size(height, width, config)
     return rows * columns // (config.patch * config.merge) ** 2
 
 
-def patches(picture: Image, config: VisionConfig) -> Patches:
-    """Scale, normalise and cut a picture.
+def picture_sizes(height: int, width: int, config: VisionConfig) -> tuple[PictureSize, ...]:
+    """What a picture takes as it is, and then each smaller size that takes less than the one before.
+
+    Raises:
+        PictureError: it is too narrow.
+    """
+    sizes = [PictureSize(None, width, height, token_count(height, width, config))]
+    for longest in SMALLER:
+        smaller = within(height, width, longest)
+        tokens = token_count(*smaller, config)
+        if longest < max(height, width) and tokens < sizes[-1].tokens:
+            sizes.append(PictureSize(longest, smaller[1], smaller[0], tokens))
+    return tuple(sizes)
+
+
+def patches(picture: Image, config: VisionConfig, longest: int | None = None) -> Patches:
+    """Scale, normalise and cut a picture, as if its longest side had had at most `longest` pixels.
 
     Raises:
         PictureError: it is too narrow.
     """
     from PIL.Image import Resampling
 
-    height, width = smart_size(picture.height, picture.width, config)
+    height, width = smart_size(*within(picture.height, picture.width, longest), config)
     # The published processor scales the width first and rounds in between; Pillow alone would choose the order itself.
     picture = picture.resize((width, picture.height), Resampling.BICUBIC)
     picture = picture.resize((width, height), Resampling.BICUBIC)

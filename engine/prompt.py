@@ -22,6 +22,8 @@ class Picture:
 
     data: bytes = field(repr=False)
     name: str = "picture"
+    longest: int | None = None
+    """Pixels to which its longest side is scaled down before it is read; None reads it as it is."""
 
     @classmethod
     def from_file(cls, path: str | Path) -> Picture:
@@ -139,7 +141,7 @@ def _place(image: Picture, start: int, model: Model) -> PlacedPicture:
     from engine.pictures import open_picture, patches
 
     assert model.vision is not None
-    cut = patches(open_picture(image.data, image.name), model.vision.config)
+    cut = patches(open_picture(image.data, image.name), model.vision.config, image.longest)
     return PlacedPicture(VisionSpan(start, *cut.tokens), cut, image.name)
 
 
@@ -155,6 +157,6 @@ def _keys(tokens: list[int], placed: Sequence[PlacedPicture], images: Sequence[P
     """Ids, but below zero and different for each picture where pictures stand."""
     keys = list(tokens)
     for picture, image in zip(placed, images, strict=True):
-        digest = hashlib.blake2b(image.data, digest_size=7).digest()
+        digest = hashlib.blake2b(image.data, digest_size=7, salt=str(image.longest or "").encode()).digest()
         keys[picture.span.start : picture.span.end] = [-1 - int.from_bytes(digest)] * picture.span.tokens
     return keys

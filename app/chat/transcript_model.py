@@ -156,7 +156,8 @@ class TranscriptModel(QObject):
         if self._reply is None or len(self._reply):
             return False
         self._drop_passing()
-        self._entries.append(Note(f"Reading the prompt: {record.done} of {record.total} tokens", passing=True))
+        progress = f"Reading the prompt: {record.done} of {record.total} tokens"
+        self._entries.append(Note(record.stage[:1].upper() + record.stage[1:] or progress, passing=True))
         return True
 
     def _finish(self, record: Finished | Failed) -> None:

@@ -14,9 +14,10 @@ from app.history.attaching import PICTURE_SUFFIXES
 from app.history.attachment_bar import AttachmentBar
 from app.history.chats import user_message
 from app.history.store import Attachment
+from app.library.towers import towers_beside
 from app.message_bar import MessageBar
 from app.theme import Theme
-from app.worker import CountJob
+from app.worker import CountJob, TaskJob
 
 if TYPE_CHECKING:
     from engine import Message
@@ -36,11 +37,13 @@ class AttachmentDesk(QObject):
         self._chat = chat
         self._bar = bar
         self._counting: dict[CountJob, Attachment] = {}
+        self._measuring: dict[TaskJob, Attachment] = {}
         attaching.changed.connect(self._on_changed)
         composer.attach_requested.connect(self.choose)
         composer.edit.files_pasted.connect(self.add)
         composer.edit.picture_pasted.connect(self._add_pasted)
         chat.engine.counted.connect(self._on_counted)
+        chat.engine.task_ended.connect(self._on_measured)
         chat.prompt_returned.connect(self._give_back)
         chat.loaded.connect(self._on_loaded)
 
@@ -93,13 +96,20 @@ class AttachmentDesk(QObject):
         if not self.attaching.pictures or model is None or model.vision:
             return True
         why = f": {model.vision_note}" if model.vision_note else ""
-        sentence = f"{model.name} cannot see pictures{why.rstrip('.')}. Choose its vision tower, or remove them."
-        self._bar.show_message(sentence, "warning", ("Choose its mmproj file…", self.choose_tower))
+        sentence = f"{model.name} cannot see pictures{why.rstrip('.')}."
+        found = towers_beside(Path(model.path))
+        if len(found) == 1:
+            sentence += f" {found[0].name} lies beside it: load it too, or remove the pictures."
+            remedy = (f"Load {found[0].name}", lambda: self.load_tower(found[0]))
+        else:
+            sentence += " Choose its vision tower, or remove the pictures."
+            remedy = ("Choose its mmproj file…", self.choose_tower)
+        self._bar.show_message(sentence, "warning", remedy)
         return False
 
     @Slot()
     def choose_tower(self) -> None:
-        """Load the model again with a vision tower of the person's choice."""
+        """Ask for a vision tower, and load the model again with it."""
         model = self._chat.model
         if model is None:
             return
@@ -108,8 +118,12 @@ class AttachmentDesk(QObject):
             self._window, "Choose the vision tower (mmproj)", folder, "GGUF files (*.gguf)"
         )
         if chosen:
-            sidecar = Path(model.sidecar) if model.sidecar else None
-            self._chat.load(Path(model.path), sidecar, Path(chosen))
+            self.load_tower(Path(chosen))
+
+    def load_tower(self, tower: Path) -> None:
+        """Load the model again with a vision tower."""
+        if (model := self._chat.model) is not None:
+            self._chat.load(Path(model.path), Path(model.sidecar) if model.sidecar else None, tower)
 
     @Slot()
     def _on_changed(self) -> None:
@@ -119,10 +133,28 @@ class AttachmentDesk(QObject):
             return
         asked = {*self.attaching.tokens, *self._counting.values()}
         for file in self.attaching.files:
-            if file not in asked and (file.kind == "text" or model.vision):
+            if file.kind == "text" and file not in asked:
                 bare: Message = user_message(".", ())
                 job = self._chat.engine.count((user_message(".", (file,)),), (bare,))
                 self._counting[job] = file
+            elif file.kind == "picture" and model.vision:
+                self._measure(file)
+
+    def _measure(self, picture: Attachment) -> None:
+        """Ask the model what a picture takes, and what smaller ones would."""
+        waiting = (other.data for other in self._measuring.values())
+        if picture.data not in self.attaching.sizes and picture.data not in waiting:
+            (image,) = user_message("", (picture,)).images
+            task = self._chat.engine.task(lambda model, _session, _job: model.picture_sizes(image))
+            self._measuring[task] = picture
+
+    @Slot(object)
+    def _on_measured(self, task: TaskJob) -> None:
+        picture = self._measuring.pop(task, None)
+        if picture is not None and isinstance(task.result, tuple):
+            self.attaching.set_sizes(picture, task.result)
+        elif picture is not None and task.problem:
+            self._bar.show_message(task.problem, "warning")
 
     @Slot(object, int)
     def _on_counted(self, job: CountJob, tokens: int) -> None:
@@ -132,6 +164,5 @@ class AttachmentDesk(QObject):
 
     @Slot(object)
     def _on_loaded(self, _info: object) -> None:
-        self.attaching.tokens.clear()
-        self._on_changed()
+        self.attaching.forget_costs()
         self.check_sight()

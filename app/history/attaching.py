@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
 from app.history.store import Attachment
+
+if TYPE_CHECKING:
+    from engine import PictureSize
 
 PICTURE_SUFFIXES = {".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff"}
 MOST_TEXT = 4 << 20
@@ -25,7 +30,9 @@ class Attaching(QObject):
         super().__init__(parent)
         self._files: list[Attachment] = []
         self.tokens: dict[Attachment, int] = {}
-        """How many tokens each takes, as far as the model has told."""
+        """How many tokens each text takes, as far as the model has told."""
+        self.sizes: dict[bytes, tuple[PictureSize, ...]] = {}
+        """At which sizes the model can read each picture, as far as it has told."""
 
     @property
     def files(self) -> tuple[Attachment, ...]:
@@ -68,13 +75,34 @@ class Attaching(QObject):
         self.set_files(())
         return files
 
+    def forget_costs(self) -> None:
+        """Another model counts in another way."""
+        self.tokens.clear()
+        self.sizes.clear()
+        self.changed.emit()
+
+    def set_sizes(self, picture: Attachment, sizes: Sequence[PictureSize]) -> None:
+        """The model told at which sizes it can read a picture."""
+        self.sizes[picture.data] = tuple(sizes)
+        self.changed.emit()
+
+    def size_of(self, picture: Attachment) -> PictureSize | None:
+        """The size at which a picture goes with the message, if the model has told what that takes."""
+        sizes = self.sizes.get(picture.data, ())
+        return next((size for size in sizes if (size.longest or 0) == picture.longest), None)
+
+    def choose_size(self, picture: Attachment, longest: int) -> None:
+        """Send a picture with its longest side scaled down to so many pixels, or (0) as it is."""
+        self._files = [replace(file, longest=longest) if file == picture else file for file in self._files]
+        self.changed.emit()
+
     def set_tokens(self, file: Attachment, tokens: int) -> None:
         """The model told how many tokens a file takes."""
         self.tokens[file] = tokens
         self.changed.emit()
 
     def _put(self, file: Attachment) -> None:
-        if file not in self._files:
+        if all((file.name, file.data) != (other.name, other.data) for other in self._files):
             self._files.append(file)
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QByteArray, QSize, Qt, Slot
-from PySide6.QtGui import QPixmap
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Slot
+from PySide6.QtGui import QActionGroup, QPixmap
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QScrollArea, QVBoxLayout, QWidget
 
 from app.history.attaching import Attaching
 from app.history.store import Attachment
 from app.icons import ink_icons
 from app.theme import GRID, Theme
-from app.widgets import label, named, tool
+from app.widgets import label, named, push, tool
+
+if TYPE_CHECKING:
+    from engine import PictureSize
 
 SIDE = 5 * GRID
 
@@ -59,14 +64,46 @@ class AttachmentBar(QScrollArea):
         lines.setSpacing(0)
         name = label(self.fontMetrics().elidedText(file.name, Qt.TextElideMode.ElideMiddle, 20 * GRID), tip=file.name)
         lines.addWidget(name)
-        lines.addWidget(label(self._cost(file), "caption"))
+        lines.addWidget(self._cost(file))
         row.addLayout(lines)
         row.addWidget(tool("close", f"Remove {file.name}", lambda: self.attaching.remove(file), role="muted"))
         return card
 
-    def _cost(self, file: Attachment) -> str:
-        tokens = self.attaching.tokens.get(file)
-        return f"{tokens:,} tokens" if tokens is not None else f"{max(1, len(file.data) // 1024):,} KiB"
+    def _cost(self, file: Attachment) -> QWidget:
+        """What a file takes; for a picture that could be smaller, a button with a menu of its sizes."""
+        sizes, chosen = self.attaching.sizes.get(file.data, ()), self.attaching.size_of(file)
+        if chosen is None or len(sizes) == 1:
+            tokens = chosen.tokens if chosen else self.attaching.tokens.get(file)
+            return label(f"{tokens:,} tokens" if tokens else f"{max(1, len(file.data) // 1024):,} KiB", "caption")
+        button = push(_short(chosen, sizes[1]), kind="link", name=f"Size of {file.name}")
+        button.setToolTip("How large the model sees this picture:\n" + "\n".join(map(size_line, sizes)))
+        button.setAccessibleDescription(size_line(chosen))
+        menu = QMenu(button)
+        group = QActionGroup(menu)
+        for size in sizes:
+            action = group.addAction(menu.addAction(size_line(size)))
+            action.setCheckable(True)
+            action.setChecked(size is chosen)
+            action.setData(size.longest or 0)
+        group.triggered.connect(lambda action: self._choose_soon(file, action.data()))
+        button.setMenu(menu)
+        return button
+
+    def _choose_soon(self, file: Attachment, longest: int) -> None:
+        """Once the menu, which goes with its card, has been left."""
+        QTimer.singleShot(0, self, lambda: self.attaching.choose_size(file, longest))
+
+
+def _short(chosen: PictureSize, smaller: PictureSize) -> str:
+    if chosen.longest:
+        return f"{chosen.longest:,} px: {chosen.tokens:,} tokens"
+    return f"{chosen.tokens:,} tokens; {smaller.tokens:,} at {smaller.longest:,} px"
+
+
+def size_line(size: PictureSize) -> str:
+    """A size in the menu."""
+    pixels = f"at {size.longest:,} px" if size.longest else f"as it is, {size.width:,} × {size.height:,}"
+    return f"Send {pixels}: {size.tokens:,} tokens"
 
 
 def _thumbnail(file: Attachment) -> QLabel:

@@ -241,7 +241,7 @@ def user_message(text: str, files: Sequence[Attachment]) -> Message:
     from engine import Message, Picture
 
     parts = [quoted(file) for file in files if file.kind == "text"]
-    pictures = tuple(Picture(file.data, file.name) for file in files if file.kind == "picture")
+    pictures = tuple(Picture(f.data, f.name, f.longest or None) for f in files if f.kind == "picture")
     return Message("user", "\n\n".join([*parts, text]).strip(), pictures)
 
 

@@ -81,6 +81,10 @@ MIGRATIONS = (
         DELETE FROM search WHERE rowid = old.id * 2 + 1;
     END;
     """,
+    """
+    -- Pixels to which a picture's longest side is scaled down for the model; 0: it is read as it is.
+    ALTER TABLE attachments ADD COLUMN longest INTEGER NOT NULL DEFAULT 0;
+    """,
 )
 
 

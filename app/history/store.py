@@ -42,6 +42,8 @@ class Attachment:
     kind: AttachmentKind
     name: str
     data: bytes = field(repr=False)
+    longest: int = 0
+    """Pixels to which a picture's longest side is scaled down for the model; 0: it is read as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +180,9 @@ class Store:
             for place, attached in enumerate(attachments):
                 digest = hashlib.blake2b(attached.data, digest_size=16).hexdigest()
                 self._db.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (digest, attached.data))
-                values = (row.id, place, attached.kind, attached.name, digest)
-                self._db.execute("INSERT INTO attachments VALUES (?, ?, ?, ?, ?)", values)
+                values = (row.id, place, attached.kind, attached.name, digest, attached.longest)
+                query = "INSERT INTO attachments(message, place, kind, name, hash, longest) VALUES (?, ?, ?, ?, ?, ?)"
+                self._db.execute(query, values)
             self._name(conversation)
         return row
 
@@ -201,7 +204,9 @@ class Store:
 
     def attachments(self, message: int) -> tuple[Attachment, ...]:
         """The files that went with a message."""
-        query = "SELECT kind, name, data FROM attachments JOIN blobs USING (hash) WHERE message = ? ORDER BY place"
+        query = (
+            "SELECT kind, name, data, longest FROM attachments JOIN blobs USING (hash) WHERE message = ? ORDER BY place"
+        )
         return tuple(Attachment(*row) for row in self._db.execute(query, (message,)))
 
     def with_attachments(self, conversation: int) -> set[int]:

@@ -108,7 +108,8 @@ def facts(info: ModelInfo) -> str:
         "none": "no MTP layer",
     }[info.mtp]
     layers = f"{info.layers} layers"
-    return " · ".join((kind, layers, parameters_text(info.parameters), size_text(info.weight_bytes), drafts))
+    sight = (f"sees with {Path(info.mmproj).name}" if info.mmproj else "sees pictures",) if info.vision else ()
+    return " · ".join((kind, layers, parameters_text(info.parameters), size_text(info.weight_bytes), drafts, *sight))
 
 
 def parameters_text(count: int) -> str:

@@ -106,6 +106,7 @@ class ModelBar(QFrame):
 
     load_requested = Signal(object, object)  # Path, Path | None
     library_requested = Signal()
+    tower_unwanted = Signal()
     demo_requested = Signal()
     cancel_requested = Signal()
 
@@ -243,6 +244,8 @@ class ModelBar(QFrame):
         if self._info is not None and self._info.sidecar:
             drop = self.menu.addAction("Go on without the sidecar")
             drop.triggered.connect(self._drop_sidecar)
+        if self._info is not None and self._info.mmproj:
+            self.menu.addAction("Go on without the vision tower").triggered.connect(self.tower_unwanted)
         if self._recent:
             self.menu.addSeparator()
             self.menu.addAction("Recent").setEnabled(False)

@@ -24,6 +24,7 @@ from engine import (
     Message,
     ModelInfo,
     Picture,
+    PictureSize,
     PositionCount,
     PrefillProgress,
     Record,
@@ -198,6 +199,7 @@ class Script:
         path: Path,
         *,
         sidecar: Path | None,
+        mmproj: Path | None,
         options: LoadOptions,
         progress: Callable[[LoadProgress], None],
         stalled: Callable[[Stall], None],
@@ -216,7 +218,8 @@ class Script:
                 self.wait(cancel)
         if self.load_problem:
             raise CheckpointError(self.load_problem)
-        return ScriptedModel(self, model_info(path, sidecar, **self.facts))
+        seeing = {"mmproj": str(mmproj), "vision": True} if mmproj else {}
+        return ScriptedModel(self, model_info(path, sidecar, **self.facts | seeing))
 
 
 class ScriptedModel:
@@ -230,6 +233,9 @@ class ScriptedModel:
     def encode(self, text: str) -> list[int]:
         self.script.encoded.append(text)
         return [len(word) for word in text.split()]
+
+    def picture_sizes(self, picture: Picture) -> tuple[PictureSize, ...]:
+        return PictureSize(None, 1600, 800, 1250), PictureSize(1024, 1024, 512, 512), PictureSize(512, 512, 256, 128)
 
     def statistics(self) -> WeightStatistics:
         return WeightStatistics(bytes_read=self.script.bytes_read, ring_bytes=1000)

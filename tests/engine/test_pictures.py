@@ -29,7 +29,7 @@ from engine import (
 from engine.cancel import CancelToken
 from engine.errors import PictureError
 from engine.files.vision import VisionConfig
-from engine.pictures import open_picture, smart_size
+from engine.pictures import SMALLER, open_picture, picture_sizes, smart_size, token_count, within
 
 VL = Path(__file__).parents[1] / "data" / "tiny-vl"
 OPTIONS = GenerateOptions(max_new_tokens=24, ignore_eos=True)
@@ -240,3 +240,41 @@ def test_sizes_stay_within_the_processors_bounds(height: int, width: int) -> Non
         return
     assert rows % 32 == columns % 32 == 0
     assert rows * columns <= CONFIG.max_pixels or min(rows, columns) == 32
+
+
+def test_a_picture_may_be_read_smaller_and_the_caches_tell_the_sizes_apart(model: engine.Model) -> None:
+    stream = io.BytesIO()
+    Image.effect_noise((900, 300), 80).convert("RGB").save(stream, "PNG")
+    large = Picture(stream.getvalue())
+    sizes = model.picture_sizes(large)
+    assert [size.longest for size in sizes] == [None, 256]
+    small = replace(large, longest=256)
+
+    def ask(session: engine.ChatSession, image: Picture) -> Finished:
+        return finish(list(session.reply([Message("user", "header", (image,))], OPTIONS)))
+
+    session = model.new_session()
+    asked = [ask(session, image) for image in (large, small, large)]
+    took = [one.stats.prompt_tokens for one in asked]
+    assert took[0] - took[1] == sizes[0].tokens - sizes[1].tokens > 0
+    assert asked[0].tokens == asked[2].tokens
+    assert asked[1].tokens == ask(model.new_session(), small).tokens
+
+
+@given(st.integers(32, 6000), st.integers(32, 6000))
+def test_smaller_sizes_are_smaller_and_each_takes_less(height: int, width: int) -> None:
+    sizes = picture_sizes(height, width, replace(CONFIG, min_pixels=65_536, max_pixels=16_777_216))
+    assert (sizes[0].longest, sizes[0].width, sizes[0].height) == (None, width, height)
+    assert [size.tokens for size in sizes] == sorted({size.tokens for size in sizes}, reverse=True)
+    for size in sizes[1:]:
+        assert size.longest in SMALLER
+        assert max(size.width, size.height) == size.longest < max(height, width)
+
+
+def test_the_longest_side_is_limited_and_the_shape_kept() -> None:
+    assert within(600, 1200, None) == (600, 1200)
+    assert within(600, 1200, 1200) == (600, 1200)
+    assert within(600, 1200, 300) == (150, 300)
+    assert within(1, 200, 20) == (1, 20)
+    assert within(32, 5462, 256) == (2, 256)
+    assert token_count(*within(300, 900, 256), CONFIG) < token_count(300, 900, CONFIG)

@@ -9,6 +9,7 @@ from PIL import Image
 
 from app.history.attaching import Attaching, attachable
 from app.history.store import Attachment
+from engine import PictureSize
 
 
 @pytest.fixture
@@ -49,3 +50,18 @@ def test_what_a_file_takes_is_remembered_as_it_is_told(attaching: Attaching) -> 
     attaching.set_files((file,))
     attaching.set_tokens(file, 12)
     assert attaching.tokens[file] == 12
+
+
+def test_a_picture_keeps_the_size_that_was_chosen_for_it(attaching: Attaching) -> None:
+    cat, dog = Attachment("picture", "cat.png", b"cat"), Attachment("picture", "dog.png", b"dog")
+    whole, small = PictureSize(None, 900, 300, 30), PictureSize(256, 256, 86, 24)
+    attaching.set_files((cat, dog))
+    assert attaching.size_of(cat) is None
+    attaching.set_sizes(cat, (whole, small))
+    assert attaching.size_of(cat) is whole
+    attaching.choose_size(cat, 256)
+    assert [file.longest for file in attaching.files] == [256, 0]
+    assert attaching.size_of(attaching.files[0]) is small
+    attaching.forget_costs()
+    assert attaching.size_of(attaching.files[0]) is None
+    assert attaching.take()[0].longest == 256

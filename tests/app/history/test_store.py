@@ -77,13 +77,31 @@ def test_what_was_being_written_and_the_system_prompt_belong_to_the_conversation
 
 def test_files_go_with_their_message_and_the_same_file_is_kept_once(store: Store, tmp_path: Path) -> None:
     conversation = store.create()
-    files = (Attachment("picture", "cat.png", b"\x89PNG"), Attachment("text", "notes.txt", "é".encode()))
+    files = (Attachment("picture", "cat.png", b"\x89PNG", 512), Attachment("text", "notes.txt", "é".encode()))
     first = store.add_user(conversation, None, "look", files)
     store.add_user(conversation, first.id, "again", files[:1])
     assert store.attachments(first.id) == files
     with sqlite3.connect(store.path) as db:
         assert db.execute("SELECT count(*) FROM blobs").fetchone() == (2,)
     db.close()
+
+
+def test_a_file_of_the_first_version_is_brought_up_to_date_and_a_copy_of_it_kept(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite3"
+    db = sqlite3.connect(path)
+    db.executescript(f"{MIGRATIONS[0]} PRAGMA user_version = 1;")
+    db.executescript(
+        "INSERT INTO conversations(created, updated) VALUES (1.0, 1.0);"
+        "INSERT INTO messages(conversation, role, content, created) VALUES (1, 'user', 'look', 1.0);"
+        "INSERT INTO blobs VALUES ('h', x'89');"
+        "INSERT INTO attachments VALUES (1, 0, 'picture', 'cat.png', 'h');"
+    )
+    db.close()
+    store = Store(path)
+    assert store.attachments(1) == (Attachment("picture", "cat.png", b"\x89", 0),)
+    assert [row.content for row in store.messages(1)] == ["look"]
+    assert path.with_suffix(".v1.sqlite3").exists()
+    store.close()
 
 
 def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
