@@ -58,6 +58,7 @@ class InspectorPanel(QWidget):
     """The `Round` that a person went to here, or None for all of them."""
     measure_requested = Signal()
     """Plain decoding is to be measured."""
+    plots_made = Signal()
 
     def __init__(self, theme: Theme | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -141,6 +142,7 @@ class InspectorPanel(QWidget):
             self.show_button(*self._button)
             self.show_plain(self._plain)
             self._stack.mark_round(self.scrubber.number)
+            self.plots_made.emit()
 
     def _draw_first(self) -> None:
         if self.model.rounds:

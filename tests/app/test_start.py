@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -69,6 +70,7 @@ def test_the_model_is_loaded_after_the_paint_and_the_plots_are_made_after_the_lo
     qapp.setStyleSheet(sheet)
     assert request.milestones.names == ["window made", "first paint", "model usable"]
     assert plots == [False, True]
+    gc.unfreeze()  # as it was for the tests that follow
 
 
 def test_a_window_that_is_not_painted_begins_all_the_same(
@@ -81,7 +83,7 @@ def test_a_window_that_is_not_painted_begins_all_the_same(
     with qtbot.waitSignal(start.ready, timeout=PATIENCE_MS):
         pass
     window.show()
-    qtbot.waitUntil(lambda: milestones.names == ["first paint"])
+    qtbot.waitUntil(lambda: milestones.names == ["first paint"], timeout=PATIENCE_MS)
     assert begun == [1], "once"
 
 
@@ -91,7 +93,10 @@ def test_a_load_that_fails_leaves_nothing_waiting(window: MainWindow, script: Sc
     window.update()
     with qtbot.waitSignal(start.ready, timeout=PATIENCE_MS):
         pass
-    qtbot.waitUntil(lambda: window.inspector._whole is not None)
+    frozen = gc.get_freeze_count()
+    qtbot.waitUntil(lambda: window.inspector._whole is not None, timeout=PATIENCE_MS)
+    assert 0 < frozen < gc.get_freeze_count(), "the collector walks over neither the program nor its plots"
+    gc.unfreeze()
 
 
 def test_milestones_count_once_and_are_told_one_a_line() -> None:
