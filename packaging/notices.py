@@ -25,9 +25,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXTS = Path(__file__).resolve().parent / "licences"
-LICENCE_NAME = re.compile(
-    r"(licen[cs]es?|copying|notice|copyright)([-_. ].*)?|.*[-_. ]licen[cs]e(\..*)?", re.IGNORECASE
-)
+LICENCE_NAME = re.compile(r"(.*[-_. ])?(licen[cs]es?|copying|notice|copyright)([-_. ].*)?", re.IGNORECASE)
 NO_TEXT = (".py", ".pyc", ".json")
 ADDED = {
     "pyside6-essentials": (TEXTS / "LGPL-3.0.txt", TEXTS / "GPL-3.0.txt"),
