@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
-from app.chat.cells import Cell, CellKind, Entry, Note, Reply, UserMessage
+from app.chat.cells import AttachedFile, Cell, CellKind, Entry, Note, Reply, UserMessage
 from app.chat.token_style import SHORT_WORDS, WORDS
 from app.chat.tool_calls import NOT_DONE, answer_parts, arguments
+from app.history.export_pictures import PictureFolder, inline, reference
 from app.theme import LIGHT, Theme
 from engine import ToolCall, __version__
 
@@ -23,13 +26,13 @@ _VERDICTS = {
 }
 
 
-def as_markdown(title: str, entries: Sequence[Entry]) -> str:
-    """Headings and text; thinking is folded, files are named."""
+def as_markdown(title: str, entries: Sequence[Entry], folder: PictureFolder) -> str:
+    """Headings and text; thinking is folded, pictures are links into `folder`, other files are named."""
     parts = [f"# {title}"]
     for entry in entries:
         if isinstance(entry, UserMessage):
-            files = "".join(f"\n\n*Attached: {file.name}*" for file in entry.files)
-            parts.append(f"## You\n\n{entry.said}{files}")
+            files = [_file_markdown(file, folder) for file in entry.files]
+            parts.append("\n\n".join(filter(None, ["## You", *files, entry.said])))
         elif isinstance(entry, Reply):
             thinking, answer = split_thinking(entry)
             folded = f"<details><summary>Thinking</summary>\n\n{thinking}\n\n</details>\n\n" if thinking else ""
@@ -37,6 +40,13 @@ def as_markdown(title: str, entries: Sequence[Entry]) -> str:
         elif not _is_call(entry):  # calls stand in their places in the answer
             parts.append(f"*{entry.text}*")
     return "\n\n".join(parts) + "\n"
+
+
+def _file_markdown(file: AttachedFile, folder: PictureFolder) -> str:
+    if file.kind != "picture":
+        return f"*Attached: {file.name}*"
+    name = re.sub(r"([\\\[\]])", r"\\\1", file.name)
+    return f"![{name}]({quote(folder.place(file))})"
 
 
 def split_thinking(reply: Reply) -> tuple[str, str]:
@@ -58,12 +68,13 @@ def _calls(reply: Reply) -> list[ToolCall]:
     return [part for part in answer_parts(reply) if isinstance(part, ToolCall)]
 
 
-def as_json(title: str, entries: Sequence[Entry]) -> str:
-    """Per token: where it came from, its verdict, and the probabilities that model and draft gave it."""
+def as_json(title: str, entries: Sequence[Entry], folder: PictureFolder) -> str:
+    """Per token: where it came from, its verdict, and the probabilities that model and draft gave it. Pictures are
+    named as they stand in `folder`."""
     messages: list[dict[str, Any]] = []
     for entry in entries:
         if isinstance(entry, UserMessage):
-            files = [{"kind": file.kind, "name": file.name} for file in entry.files]
+            files = [reference(file, folder) for file in entry.files]
             messages.append({"role": "user", "text": entry.said} | ({"files": files} if files else {}))
         elif isinstance(entry, Reply):
             tokens = [_token(cell) for cell in entry.cells()]
@@ -90,7 +101,7 @@ def _token(cell: Cell) -> dict[str, Any]:
 
 
 def as_html(title: str, entries: Sequence[Entry], theme: Theme = LIGHT) -> str:
-    """One page without scripts or other files; colours, and the shapes that say the same."""
+    """One page without scripts or other files, pictures inside; colours, and the shapes that say the same."""
     body = "\n".join(filter(None, (_block(entry) for entry in entries)))
     legend = " ".join(
         f'<span class="{_CLASSES[k]}" title="{html.escape(WORDS[k])}">{SHORT_WORDS[k]}</span>' for k in CellKind
@@ -105,14 +116,22 @@ def as_html(title: str, entries: Sequence[Entry], theme: Theme = LIGHT) -> str:
 
 def _block(entry: Entry) -> str:
     if isinstance(entry, UserMessage):
-        files = "".join(f"<br>[{html.escape(file.name)}]" for file in entry.files)
-        return f'<div class="user">{html.escape(entry.said)}{files}</div>'
+        files = "".join(map(_file_html, entry.files))
+        return f'<div class="user">{files}{html.escape(entry.said)}</div>'
     if isinstance(entry, Reply):
         calls = "".join(map(_call_html, _calls(entry)))
         return f'<div class="reply">{"".join(_spans(entry))}</div>{calls}'
     if _is_call(entry):
         return ""  # it stands below its reply
     return f'<p class="note">{html.escape(entry.text)}</p>'
+
+
+def _file_html(file: AttachedFile) -> str:
+    picture, name = inline(file.data) if file.kind == "picture" else None, html.escape(file.name)
+    if picture is None:
+        return f"[{name}]<br>"
+    size = f'width="{picture.width}" height="{picture.height}"'
+    return f'<img src="{picture.uri}" alt="{name}" title="{name}" {size}><br>'
 
 
 def _call_html(call: ToolCall) -> str:
@@ -142,6 +161,7 @@ def _style(theme: Theme) -> str:
         f"background:{theme.surface};color:{theme.text}}}"
         f".user{{background:{theme.accent_soft};border-radius:12px;padding:.6rem 1rem;margin:1.5rem 0 1rem 15%;"
         "white-space:pre-wrap}.reply{white-space:pre-wrap}"
+        ".user img{display:inline-block;width:auto;height:auto;max-width:100%;max-height:24rem;border-radius:6px}"
         f".call{{background:{theme.sunken};border-radius:8px;padding:.6rem 1rem;margin:1rem 0}}"
         f".call small{{color:{theme.muted}}}.call pre{{margin:.4rem 0 0;white-space:pre-wrap}}"
         f".note,.thinking,.legend{{color:{theme.muted}}}.note,.legend{{font-size:.85rem}}.legend>*{{margin-right:.8rem}}"

@@ -9,11 +9,12 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.history.chats import Chats
 from app.history.export import as_html, as_json, as_markdown
+from app.history.export_pictures import PictureFolder
 
 FORMATS = {
-    "Markdown (*.md)": (".md", as_markdown),
-    "Web page with colours (*.html)": (".html", as_html),
-    "Every token as JSON (*.json)": (".json", as_json),
+    "Markdown (*.md)": ".md",
+    "Web page with colours (*.html)": ".html",
+    "Every token as JSON (*.json)": ".json",
 }
 
 
@@ -25,12 +26,20 @@ def ask_and_export(parent: QWidget, chats: Chats) -> str:
 
 
 def write_export(path: Path, chats: Chats, kind: str = "") -> str:
-    """Write the open conversation as the file's ending says, else as `kind`; returns what went wrong, if anything."""
-    suffixes = dict(FORMATS.values())
-    if path.suffix.lower() not in suffixes:
-        path = path.with_name(path.name + FORMATS.get(kind, (".md", as_markdown))[0])
+    """Write the open conversation as the file's ending says, else as `kind`; returns what went wrong, if anything.
+
+    Pictures stand inside a web page; beside Markdown and JSON they stand in a folder with the file's name and `_files`.
+    """
+    if path.suffix.lower() not in FORMATS.values():
+        path = path.with_name(path.name + FORMATS.get(kind, ".md"))
+    title, entries, folder = chats.title, chats.entries(), PictureFolder(f"{path.stem}_files")
     try:
-        path.write_text(suffixes[path.suffix.lower()](chats.title, chats.entries()), "utf-8")
+        if path.suffix.lower() == ".html":
+            text = as_html(title, entries)
+        else:
+            text = (as_json if path.suffix.lower() == ".json" else as_markdown)(title, entries, folder)
+        folder.write(path.parent)
+        path.write_text(text, "utf-8")
     except OSError as error:
         return f"{path} could not be written: {error.strerror or error}; choose another place."
     return ""

@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.chat.cells import Note
 from app.history.export import as_html, as_json, as_markdown
+from app.history.export_pictures import PictureFolder
 from app.main_window import MainWindow
 from app.reading.markdown import COPY
 from tests.app.conftest import PATIENCE_MS
@@ -62,11 +63,11 @@ def test_a_call_stands_in_its_place_when_the_reply_is_read_and_its_arguments_can
 
 def test_a_call_is_a_block_in_every_export(called: MainWindow) -> None:
     entries = called.transcript.entries
-    markdown = as_markdown("Weather", entries)
+    markdown = as_markdown("Weather", entries, PictureFolder("files"))
     assert f"**Tool call: `weather`** (shown, not executed)\n\n```json\n{PRETTY}\n```" in markdown
     assert CALL not in markdown
     assert BROKEN in markdown
-    message = json.loads(as_json("Weather", entries))["messages"][1]
+    message = json.loads(as_json("Weather", entries, PictureFolder("files")))["messages"][1]
     call = {"name": "weather", "arguments": {"city": "Zürich", "days": 3}, "executed": False}
     assert message["tool_calls"] == [call]
     page = as_html("Weather", entries)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import re
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from PySide6.QtWidgets import QApplication
 
 from app.chat.cells import Reply
 from app.history.chats import Chats
 from app.history.export import as_html, as_json, as_markdown
 from app.history.export_dialog import write_export
-from app.history.store import Store
+from app.history.export_pictures import INLINE_BYTES, INLINE_SIDE, PictureFolder, inline
+from app.history.store import Attachment, Store
 from tests.app.history.conftest import say
 from tests.app.scripted import WORDS
 
@@ -27,13 +31,13 @@ def chats(qapp: QApplication, store: Store) -> Chats:
 
 
 def test_markdown_has_who_said_what(chats: Chats) -> None:
-    text = as_markdown(chats.title, chats.entries())
+    text = as_markdown(chats.title, chats.entries(), PictureFolder("files"))
     assert text.startswith("# What is the capital of France?\n\n## You\n\nWhat is")
     assert f"## Model\n\n{' '.join(WORDS)}\n" in text
 
 
 def test_json_has_source_verdict_and_both_probabilities_of_each_token(chats: Chats) -> None:
-    data = json.loads(as_json(chats.title, chats.entries()))
+    data = json.loads(as_json(chats.title, chats.entries(), PictureFolder("files")))
     tokens = data["messages"][1]["tokens"]
     reply = next(entry for entry in chats.entries() if isinstance(entry, Reply))
     assert len(tokens) == len(reply)
@@ -61,3 +65,69 @@ def test_a_file_is_written_as_its_ending_says(chats: Chats, tmp_path: Path, name
 
 def test_a_place_that_cannot_be_written_to_is_told(chats: Chats, tmp_path: Path) -> None:
     assert "could not be written" in write_export(tmp_path / "missing" / "a.md", chats)
+
+
+def picture(kind: str = "PNG", size: tuple[int, int] = (40, 20), mode: str = "RGB") -> bytes:
+    stream = io.BytesIO()
+    Image.new(mode, size, 120 if mode == "L" else (200, 100, 50, 128)[: len(mode)]).save(stream, kind)
+    return stream.getvalue()
+
+
+@pytest.fixture
+def pictured(qapp: QApplication, store: Store) -> Chats:
+    """A conversation with two pictures, one of them twice, and a text."""
+    conversation = store.create()
+    cat, dog = Attachment("picture", "my [cat].png", picture()), Attachment("picture", "dog.tif", picture("TIFF"))
+    first = store.add_user(conversation, None, "look", (cat, Attachment("text", "n.txt", b"x"), dog))
+    store.add_user(conversation, first.id, "again", (Attachment("picture", "other name.png", cat.data),))
+    chats = Chats(store)
+    chats.open(conversation)
+    return chats
+
+
+def test_markdown_has_pictures_in_a_folder_beside_it(pictured: Chats, tmp_path: Path) -> None:
+    assert write_export(tmp_path / "my chat.md", pictured) == ""
+    text = (tmp_path / "my chat.md").read_text("utf-8")
+    assert "![my \\[cat\\].png](my%20chat_files/1-my-cat-.png)" in text
+    assert "*Attached: n.txt*" in text
+    assert text.count("my%20chat_files/1-my-cat-.png") == 2
+    folder = tmp_path / "my chat_files"
+    assert sorted(file.name for file in folder.iterdir()) == ["1-my-cat-.png", "2-dog.tif"]
+    assert (folder / "1-my-cat-.png").read_bytes() == picture()
+
+
+def test_json_says_where_a_picture_is_and_what_it_must_be(pictured: Chats, tmp_path: Path) -> None:
+    assert write_export(tmp_path / "c.json", pictured) == ""
+    files = json.loads((tmp_path / "c.json").read_text("utf-8"))["messages"][0]["files"]
+    assert [file["kind"] for file in files] == ["picture", "text", "picture"]
+    assert (tmp_path / files[2]["file"]).read_bytes() == picture("TIFF")
+    assert len(files[2]["sha256"]) == 64
+    assert "file" not in files[1]
+
+
+def test_a_page_holds_its_pictures_with_names_and_sizes(pictured: Chats, tmp_path: Path) -> None:
+    assert write_export(tmp_path / "c.html", pictured) == ""
+    assert [file.name for file in tmp_path.iterdir() if "files" in file.name] == []
+    page = (tmp_path / "c.html").read_text("utf-8")
+    tags = re.findall(r'<img src="data:(image/\w+);base64,([^"]+)" alt="([^"]+)" title="[^"]+" ([^>]+)>', page)
+    assert [(kind, name, size) for kind, _, name, size in tags] == [
+        ("image/png", "my [cat].png", 'width="40" height="20"'),
+        ("image/jpeg", "dog.tif", 'width="40" height="20"'),  # no browser shows TIFF
+        ("image/png", "other name.png", 'width="40" height="20"'),
+    ]
+    assert base64.b64decode(tags[0][1]) == picture()
+    assert "[n.txt]" in page
+
+
+def test_a_page_does_not_grow_without_bounds_and_a_broken_picture_is_named() -> None:
+    noise = io.BytesIO()
+    Image.effect_noise((2400, 1200), 90).convert("RGB").save(noise, "PNG")
+    assert len(noise.getvalue()) > INLINE_BYTES
+    large, clear = inline(noise.getvalue()), inline(picture("TIFF", (4000, 10), "RGBA"))
+    assert large is not None
+    assert clear is not None
+    assert (large.width, large.height) == (INLINE_SIDE, INLINE_SIDE // 2)
+    assert len(large.uri) < INLINE_BYTES
+    assert clear.uri.startswith("data:image/png")
+    assert clear.width == INLINE_SIDE
+    assert inline(b"no picture") is None
