@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPlainTextEdit, QVBoxLayout, QWidget
 
+from app.history.schema import HistoryError
 from app.theme import GRID
 from app.widgets import label
 from engine import __version__
@@ -27,6 +28,8 @@ def report_text(trace: str) -> str:
 class CrashReporter(QObject):
     """Takes over `sys.excepthook` and `threading.excepthook` until `release`."""
 
+    said = Signal(str)
+    """A sentence about what is not the program's own fault: the history that cannot be used."""
     _raised = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -57,6 +60,9 @@ class CrashReporter(QObject):
     def _on_exception(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):
             QGuiApplication.quit()
+            return
+        if isinstance(error, HistoryError):
+            self.said.emit(str(error))
             return
         self._raised.emit("".join(traceback.format_exception(kind, error, trace)))
 

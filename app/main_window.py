@@ -271,8 +271,8 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def new_chat(self) -> None:
-        self.controller.new_chat()
         self.message_bar.dismiss()
+        self.controller.new_chat()
         self.composer.edit.setFocus()
 
     @Slot()

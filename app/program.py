@@ -90,6 +90,7 @@ def run(
     FileOpenings(app, window).opened.connect(lambda paths: come_forward(window, paths))
     crash = CrashReporter(window)
     window.engine.fault.connect(crash.report)
+    crash.said.connect(window.message_bar.show_message)
     signals = SignalWatch(window.close, window)
     drive = Drive(window, request.errand or Errand())
     window.closed.connect(app.quit)

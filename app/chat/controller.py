@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.history.chats import Chats
 from app.history.recorder import Recorder
+from app.history.schema import HistoryError
 from app.history.store import Attachment, MessageRow
 from app.pump import Pump
 from app.worker import EngineHandle, LoadJob, LoadOutcome, ReplyJob
@@ -160,8 +161,8 @@ class ChatController(QObject):
         if self.loading:
             self.queued, self._queued_files = text, tuple(files)
             self.changed.emit()
-        else:
-            self._say(text, files, after=self.chats.tree.leaf)
+        elif not self._say(text, files, after=self.chats.tree.leaf):
+            self.prompt_returned.emit(text, tuple(files))
         return True
 
     def take_back(self) -> None:
@@ -179,24 +180,29 @@ class ChatController(QObject):
         target = tree[message] if message else tree.path[-1]
         prompt = target.id if target.role == "user" else target.parent
         assert prompt is not None, "a reply stands after a message"
-        at_end = target.id == tree.leaf
+        before = tree.leaf
+        at_end = target.id == before
         tree.show_to(prompt)
         if not at_end:
             self.shown.emit()
         elif target.role == "assistant":
             self.reply_dropped.emit()
-        self._answer(prompt)
-        return True
+        return self._answer(prompt) or self._show_again(before)
 
     def edit(self, message: int, text: str) -> bool:
-        """Say something else in the place of a message; what was there stays as a branch."""
+        """Say something else in the place of a message; what was there stays as a branch. False if that fails."""
         if not text.strip() or self.why_not_regenerate():
             return False
-        row = self.chats.tree[message]
+        row, before = self.chats.tree[message], self.chats.tree.leaf
         self.chats.tree.show_to(row.parent)
         self.shown.emit()
-        self._say(text, self.chats.files(message), after=row.parent)
-        return True
+        return self._say(text, self.chats.files(message), after=row.parent) or self._show_again(before)
+
+    def _show_again(self, leaf: int | None) -> bool:
+        """Nothing could be written down: show what was there before."""
+        self.chats.tree.show_to(leaf)
+        self._on_branched()
+        return False
 
     def go_on(self) -> bool:
         """Let the last reply go on where it was cut short."""
@@ -205,7 +211,11 @@ class ChatController(QObject):
         row = self.chats.tree.path[-1]
         assert row.parent is not None
         so_far = self.chats.store.rounds.tokens(row.id)
-        self.chats.store.resume(row.id)
+        try:
+            self.chats.store.resume(row.id)
+        except HistoryError as error:
+            self.chats.problem.emit(str(error))
+            return False
         self.reply_went_on.emit()
         self._run(row, self.chats.messages(row.parent), so_far)
         return True
@@ -234,15 +244,28 @@ class ChatController(QObject):
         self._left = True
         self.chats.store.close()
 
-    def _say(self, text: str, files: Sequence[Attachment], *, after: int | None) -> None:
-        row = self.chats.say(text, files, after=after)
+    def _say(self, text: str, files: Sequence[Attachment], *, after: int | None) -> bool:
+        """False if it could not be written down, and so has not been said."""
+        try:
+            row = self.chats.say(text, files, after=after)
+        except HistoryError as error:
+            self.chats.problem.emit(str(error))
+            return False
         self.user_said.emit(row)
         self._answer(row.id)
+        return True
 
-    def _answer(self, prompt: int) -> None:
-        row = self.chats.begin_reply(prompt, self.model.name if self.model else "")
+    def _answer(self, prompt: int) -> bool:
+        """False if the reply could not be written down, and so has not begun."""
+        try:
+            row = self.chats.begin_reply(prompt, self.model.name if self.model else "")
+        except HistoryError as error:
+            self.chats.problem.emit(str(error))
+            self.changed.emit()
+            return False
         self.reply_began.emit(row.id)
         self._run(row, self.chats.messages(prompt))
+        return True
 
     def _run(self, row: MessageRow, messages: Sequence[Message], so_far: Sequence[int] = ()) -> None:
         self._last = None
@@ -346,5 +369,5 @@ class ChatController(QObject):
 
     def _send_queued(self) -> None:
         text, self.queued = self.queued, None
-        if text is not None:
-            self._say(text, self._queued_files, after=self.chats.tree.leaf)
+        if text is not None and not self._say(text, self._queued_files, after=self.chats.tree.leaf):
+            self.prompt_returned.emit(text, self._queued_files)

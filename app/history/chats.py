@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
@@ -11,6 +12,7 @@ from app.chat.cells import Entry, Note, UserMessage
 from app.chat.transcript_model import ending_notes
 from app.history.others import OtherTexts
 from app.history.recorder import Recorder
+from app.history.schema import HistoryError
 from app.history.store import Attachment, ConversationRow, Found, MessageRow, Store
 from app.history.tree import MessageTree
 
@@ -30,6 +32,8 @@ class Chats(QObject):
     """Another conversation is open, or a new one."""
     branched = Signal()
     """Another path of the open conversation is shown."""
+    problem = Signal(str)
+    """Why something could not be written down; what is shown goes on all the same."""
 
     def __init__(self, store: Store, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -38,13 +42,23 @@ class Chats(QObject):
         self.tree = MessageTree()
         self._files: dict[int, tuple[Attachment, ...]] = {}
         self._entries: dict[int, list[Entry]] = {}
+        self._unsent_problem = ""
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Go on without what cannot be written down, and tell of it."""
+        try:
+            yield
+        except HistoryError as error:
+            self.problem.emit(str(error))
 
     # Conversations
 
     def start(self) -> None:
         """Make whole what a killed program left, and open the conversation that was open last."""
-        self.store.recover()
-        self.store.purge()
+        with self._telling():
+            self.store.recover()
+            self.store.purge()
         last = self.store.remembered(_OPEN)
         self._show(int(last) if last.isdigit() and self.store.conversation(int(last)) else None)
 
@@ -63,26 +77,34 @@ class Chats(QObject):
 
     def new(self) -> None:
         """Show an empty conversation; it keeps the system prompt of the present one."""
-        self.store.remember(_SYSTEM, self.system)
+        with self._telling():
+            self.store.remember(_SYSTEM, self.system)
         self._show(None)
 
     def rename(self, conversation: int, title: str) -> None:
-        self.store.rename(conversation, title)
+        with self._telling():
+            self.store.rename(conversation, title)
         self.listed.emit()
 
     def pin(self, conversation: int, pinned: bool) -> None:
-        self.store.pin(conversation, pinned)
+        with self._telling():
+            self.store.pin(conversation, pinned)
         self.listed.emit()
 
-    def delete(self, conversation: int) -> None:
-        """Put a conversation out of sight; `restore` undoes it."""
-        self.store.delete(conversation)
-        if conversation == self.current:
+    def delete(self, conversation: int) -> bool:
+        """Put a conversation out of sight; `restore` undoes it. False if that failed."""
+        deleted = False
+        with self._telling():
+            self.store.delete(conversation)
+            deleted = True
+        if deleted and conversation == self.current:
             self._show(None)
         self.listed.emit()
+        return deleted
 
     def restore(self, conversation: int) -> None:
-        self.store.restore(conversation)
+        with self._telling():
+            self.store.restore(conversation)
         self.listed.emit()
         self.open(conversation)
 
@@ -96,11 +118,17 @@ class Chats(QObject):
         """The open conversation's system prompt."""
         return self.store.remembered(_SYSTEM) if self.current is None else self.store.system(self.current)
 
-    def set_system(self, text: str) -> None:
-        if self.current is None:
-            self.store.remember(_SYSTEM, text)
-        else:
-            self.store.set_system(self.current, text)
+    def set_system(self, text: str) -> bool:
+        """False if it could not be written down."""
+        try:
+            if self.current is None:
+                self.store.remember(_SYSTEM, text)
+            else:
+                self.store.set_system(self.current, text)
+        except HistoryError as error:
+            self.problem.emit(str(error))
+            return False
+        return True
 
     @property
     def unsent(self) -> str:
@@ -108,30 +136,43 @@ class Chats(QObject):
         return self.store.remembered(_UNSENT) if self.current is None else self.store.unsent(self.current)
 
     def keep_unsent(self, text: str) -> None:
-        if text == self.unsent:
-            return
-        if self.current is None:
-            self.store.remember(_UNSENT, text)
-        else:
-            self.store.set_unsent(self.current, text)
+        """Write down what is being written; that it fails is told once, not at every key."""
+        try:
+            if text == self.unsent:
+                return
+            if self.current is None:
+                self.store.remember(_UNSENT, text)
+            else:
+                self.store.set_unsent(self.current, text)
+            self._unsent_problem = ""
+        except HistoryError as error:
+            if str(error) != self._unsent_problem:
+                self._unsent_problem = str(error)
+                self.problem.emit(self._unsent_problem)
 
     # The open conversation
 
     def say(self, text: str, attachments: Sequence[Attachment] = (), *, after: int | None) -> MessageRow:
-        """What the person says after a message (None: at the beginning), as a branch if something stands there."""
-        if self.current is None:
-            system = self.system
-            self.store.remember(_UNSENT, "")
-            self.current = self.store.create(system=system)
-            self.store.remember(_OPEN, str(self.current))
-        row = self.store.add_user(self.current, after, text, attachments)
+        """What the person says after a message (None: at the beginning), as a branch if something stands there.
+
+        Raises HistoryError, and then nothing has been said.
+        """
+        with self.store.transaction():
+            current = self.current
+            if current is None:
+                system = self.system
+                self.store.remember(_UNSENT, "")
+                current = self.store.create(system=system)
+                self.store.remember(_OPEN, str(current))
+            row = self.store.add_user(current, after, text, attachments)
+        self.current = current
         self.tree.add(row)
         self._files[row.id] = tuple(attachments)
         self.listed.emit()
         return row
 
     def begin_reply(self, prompt: int, model: str) -> MessageRow:
-        """A reply to a message begins, as a branch if there is one already."""
+        """A reply to a message begins, as a branch if there is one already. Raises HistoryError."""
         assert self.current is not None
         row = self.store.add_reply(self.current, prompt, model)
         self.tree.add(row)
@@ -165,18 +206,23 @@ class Chats(QObject):
         self.tree.show_to(message)
         self.branched.emit()
 
-    def delete_message(self, message: int) -> Callable[[], None]:
-        """Put a message and what follows it out of sight; returns what undoes it."""
+    def delete_message(self, message: int) -> Callable[[], None] | None:
+        """Put a message and what follows it out of sight; returns what undoes it, or None if that failed."""
         conversation, leaf = self.current, self.tree.leaf
         assert conversation is not None
-        self.store.delete_message(message)
+        try:
+            self.store.delete_message(message)
+        except HistoryError as error:
+            self.problem.emit(str(error))
+            return None
         self.tree.remove(message)
         self._keep_leaf()
         self.branched.emit()
 
         def undo() -> None:
-            self.store.restore_message(message)
-            self.store.set_leaf(conversation, leaf)
+            with self._telling(), self.store.transaction():
+                self.store.restore_message(message)
+                self.store.set_leaf(conversation, leaf)
             self._show(conversation)
 
         return undo
@@ -213,12 +259,14 @@ class Chats(QObject):
         self.tree = MessageTree(rows, self.store.leaf(conversation) if conversation is not None else None)
         having = self.store.with_attachments(conversation) if conversation is not None else set()
         self._files = {row.id: () for row in rows if row.id not in having}
-        self.store.remember(_OPEN, str(conversation or ""))
+        with self._telling():
+            self.store.remember(_OPEN, str(conversation or ""))
         self.opened.emit()
 
     def _keep_leaf(self) -> None:
         if self.current is not None:
-            self.store.set_leaf(self.current, self.tree.leaf)
+            with self._telling():
+                self.store.set_leaf(self.current, self.tree.leaf)
 
     def _entries_of(self, row: MessageRow) -> list[Entry]:
         if row.id not in self._entries:

@@ -54,7 +54,8 @@ class HistoryDesk(QObject):
         controller.reply_went_on.connect(view.model.continue_reply)
         controller.shown.connect(self._on_shown)
         controller.not_kept.connect(bar.show_message)
-        composer.edited.connect(controller.edit)
+        self._chats.problem.connect(bar.show_message)
+        composer.edited.connect(self._on_edited)
         self._chats.opened.connect(self._on_opened)
 
     def slots(self) -> dict[str, Callable[[], object]]:
@@ -171,6 +172,15 @@ class HistoryDesk(QObject):
         if (row := self.prompt()) is not None and not self._chat.why_not_regenerate():
             self._composer.begin_edit(row.id, row.content)
 
+    @Slot(int, str)
+    def _on_edited(self, message: int, text: str) -> None:
+        """Ask again with another text, or go on editing it if that cannot be done now."""
+        why = self._chat.why_not_regenerate()
+        if not self._chat.edit(message, text):
+            self._composer.begin_edit(message, text)
+            if why:
+                self._bar.show_message(why, "info")
+
     @Slot()
     def regenerate(self) -> None:
         if (row := self.reply()) is not None:
@@ -204,8 +214,7 @@ class HistoryDesk(QObject):
     def delete(self, conversation: int) -> None:
         """Put a conversation out of sight."""
         row = self._chats.store.conversation(conversation)
-        if row is not None:
-            self._chats.delete(conversation)
+        if row is not None and self._chats.delete(conversation):
             self._offer_undo(f"“{row.title}” is deleted.", lambda: self._chats.restore(conversation))
 
     @Slot()

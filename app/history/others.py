@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.history.schema import connect
+from app.history.schema import HistoryError, connect
 
 MOST_CHARACTERS = 200_000
 """Half a second of encoding and indexing, once a conversation: more would seldom save as much."""
@@ -27,7 +27,7 @@ class OtherTexts:
         try:
             with closing(connect(self.path)) as database:
                 return self._read(database)
-        except sqlite3.Error:
+        except HistoryError:
             return []
 
     def _read(self, database: sqlite3.Connection) -> list[str]:

@@ -1,38 +1,53 @@
 """Writes a reply into the history as it happens, in the engine's thread: what is shown has been written before.
 
-So a program that is killed loses at most the round that was running, and the window never waits for the disk.
+So a program that is killed loses at most the round that was running, and the window never waits for the disk. While the
+file cannot be written to, what comes is kept in memory and tried again now and then, and once more at the end.
 """
 
 from __future__ import annotations
 
-import sqlite3
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from app.history.rounds import RoundTable
-from app.history.schema import connect
+from app.history.schema import Connection, HistoryError, connect
 from engine import Failed, Finished, Record, Round
+
+AGAIN_S = 10.0
 
 
 class Recorder:
     """Takes the records of one reply, all in one thread. A full disk must not end a reply: `problem` tells of it."""
 
-    def __init__(self, path: Path, message: int) -> None:
+    def __init__(self, path: Path, message: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = path
         self.message = message
-        self._db: sqlite3.Connection | None = None
+        self._clock = clock
+        self._db: Connection | None = None
         self._number = 0
+        self._waiting: list[Round] = []
+        self._failed_at: float | None = None
         self.problem = ""
-        """A sentence for the person, once something could not be written."""
+        """A sentence for the person, if in the end something could not be written."""
 
     def __call__(self, record: Record) -> None:
-        """Write a record; what cannot be written is left, and told in `problem`."""
-        if self.problem or not isinstance(record, Round | Finished | Failed):
+        """Write a record, after those that could not be written before it."""
+        if not isinstance(record, Round | Finished | Failed):
+            return
+        ends = not isinstance(record, Round)
+        if isinstance(record, Round):
+            self._waiting.append(record)
+        if self._failed_at is not None and not ends and self._clock() - self._failed_at < AGAIN_S:
             return
         try:
-            self._write(record)
-        except sqlite3.Error as error:
-            self.problem = f"The reply could not be kept in {self._path}: {error}."
+            self._write(None if isinstance(record, Round) else record)
+            self._failed_at = None
+        except HistoryError as error:
+            self._failed_at = self._clock()
             self.close()
+            if ends:
+                self.problem = f"The reply is not kept: copy what you need of it. {error}"
 
     def close(self) -> None:
         """Let go of the file."""
@@ -40,17 +55,19 @@ class Recorder:
             self._db.close()
             self._db = None
 
-    def _write(self, record: Round | Finished | Failed) -> None:
+    def _write(self, end: Finished | Failed | None) -> None:
         if self._db is None:
             self._db = connect(self._path)
             self._number = RoundTable(self._db).count(self.message)
         table = RoundTable(self._db)
-        if isinstance(record, Round):
-            table.add(self.message, self._number, record)
+        while self._waiting:
+            table.add(self.message, self._number, self._waiting[0])
             self._number += 1
+            self._waiting.pop(0)
+        if end is None:
             return
         self._db.execute("BEGIN IMMEDIATE")
-        table.settle(self.message, "done", record)
+        table.settle(self.message, "done", end)
         self._db.execute("COMMIT")
         self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
         self.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 FILE_NAME = "history.sqlite3"
 BUSY_MS = 5000
@@ -89,19 +90,56 @@ MIGRATIONS = (
 
 
 class HistoryError(Exception):
-    """The history cannot be opened; the sentence says why and what to do."""
+    """The history cannot be opened, read or written; the sentence says why and what to do."""
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """Open the database, for one thread. Each statement is a transaction of its own unless `with` groups some."""
-    connection = sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None)
+class Connection(sqlite3.Connection):
+    """A connection whose failures are sentences."""
+
+    path = Path()
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        """As SQLite's own; raises HistoryError."""
+        try:
+            return super().execute(sql, parameters)
+        except sqlite3.Error as error:
+            raise HistoryError(sentence(self.path, error)) from error
+
+
+def sentence(path: Path, error: sqlite3.Error) -> str:
+    """What failed, where, and what to do about it."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    remedies = {
+        sqlite3.SQLITE_FULL: "its disk is full; make room and do it again",
+        sqlite3.SQLITE_BUSY: "another program holds it; end that program, or wait, and do it again",
+        sqlite3.SQLITE_LOCKED: "another program holds it; end that program, or wait, and do it again",
+        sqlite3.SQLITE_READONLY: "it may not be written to; make the file and its folder writable",
+        sqlite3.SQLITE_CANTOPEN: "it cannot be opened; make its folder readable and writable",
+        sqlite3.SQLITE_PERM: "it may not be written to; make the file and its folder writable",
+        sqlite3.SQLITE_IOERR: f"its disk failed or has no room ({error}); look at the disk and do it again",
+        sqlite3.SQLITE_CORRUPT: "it is damaged; close the program and put a copy of the file in its place",
+        sqlite3.SQLITE_NOTADB: "it is no database; close the program and put a copy of the file in its place",
+    }
+    return f"The history {path} cannot be used now: {remedies.get(code, f'{error}; do it again')}."
+
+
+def connect(path: Path, busy_ms: int = BUSY_MS) -> Connection:
+    """Open the database, for one thread. Each statement is a transaction of its own unless `with` groups some.
+
+    `busy_ms`: how long to wait for another thread or program that is writing. Raises HistoryError.
+    """
+    try:
+        connection = sqlite3.connect(path, timeout=busy_ms / 1000, isolation_level=None, factory=Connection)
+    except sqlite3.Error as error:
+        raise HistoryError(sentence(path, error)) from error
+    connection.path = path
     connection.execute("PRAGMA foreign_keys = ON")
     # With a write-ahead log, NORMAL survives a killed program whole; a power cut can take the last moment, never more.
     connection.execute("PRAGMA synchronous = NORMAL")
     return connection
 
 
-def open_database(path: Path) -> sqlite3.Connection:
+def open_database(path: Path, busy_ms: int = BUSY_MS) -> Connection:
     """Open the database, make it if there is none, and bring it up to date.
 
     Raises:
@@ -109,9 +147,9 @@ def open_database(path: Path) -> sqlite3.Connection:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        connection = connect(path)
+        connection = connect(path, busy_ms)
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            sqlite3.Connection.execute(connection, "PRAGMA journal_mode = WAL")
             migrate(connection, path)
         except BaseException:
             connection.close()
@@ -121,7 +159,7 @@ def open_database(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def migrate(connection: sqlite3.Connection, path: Path) -> None:
+def migrate(connection: Connection, path: Path) -> None:
     """Apply the migrations that the file lacks, each whole or not at all; a copy is kept of a file that had any."""
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > len(MIGRATIONS):

@@ -11,7 +11,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -20,6 +20,8 @@ from app.history.rounds import RoundTable
 from app.history.schema import open_database
 
 KEEP_DELETED_S = 30 * 86_400
+WINDOW_WAITS_MS = 1000
+"""For another that is writing: the window stands still meanwhile, so it gives up sooner than the engine's thread."""
 Role = Literal["user", "assistant"]
 AttachmentKind = Literal["picture", "text"]
 
@@ -75,7 +77,7 @@ class Store:
         """Raises HistoryError if the file cannot be used."""
         self.path = path
         self._clock = clock
-        self._db = open_database(path)
+        self._db = open_database(path, WINDOW_WAITS_MS)
         self._db.execute("PRAGMA wal_autocheckpoint = 0")  # the window never waits for the disk
         self.rounds = RoundTable(self._db)
 
@@ -85,14 +87,18 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Everything inside happens whole or not at all."""
+        """Everything inside happens whole or not at all; one inside another belongs to it."""
+        if self._db.in_transaction:
+            yield
+            return
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._db.execute("COMMIT")
         except BaseException:
-            self._db.execute("ROLLBACK")
+            with suppress(sqlite3.Error):  # where SQLite has done it already, or cannot
+                self._db.rollback()
             raise
-        self._db.execute("COMMIT")
 
     # Conversations
 

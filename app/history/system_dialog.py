@@ -37,5 +37,6 @@ class SystemDialog(QDialog):
 
     @Slot()
     def accept(self) -> None:
-        self._chats.set_system(self.edit.toPlainText().strip())
-        super().accept()
+        """Keep it; if that fails the message area says why, and the text stays here."""
+        if self._chats.set_system(self.edit.toPlainText().strip()):
+            super().accept()

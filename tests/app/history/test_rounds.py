@@ -102,6 +102,30 @@ def test_how_a_reply_ended_is_kept(store: Store) -> None:
 
 def test_a_disk_that_cannot_be_written_to_is_told_and_ends_nothing(store: Store) -> None:
     recorder = Recorder(store.path.parent / "missing" / "h.sqlite3", 1)
-    for one in rounds_of(WORDS):
+    rounds = list(rounds_of(WORDS))
+    for one in (*rounds, finished(rounds)):
         recorder(one)
-    assert "could not be kept" in recorder.problem
+    assert recorder.problem.startswith("The reply is not kept: copy what you need of it.")
+
+
+def test_what_could_not_be_written_for_a_while_is_written_later(store: Store) -> None:
+    """Another program holds the file while a reply begins."""
+    conversation = store.create()
+    prompt = store.add_user(conversation, None, "Hello?")
+    reply = store.add_reply(conversation, prompt.id, "demo")
+    now = [0.0]
+    recorder, rounds = Recorder(store.path, reply.id, lambda: now[0]), list(rounds_of(WORDS))
+    other = sqlite3.connect(store.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    recorder(rounds[0])  # waits for some seconds, and gives up
+    recorder(rounds[1])  # does not wait again so soon
+    other.execute("ROLLBACK")
+    other.close()
+    assert store.rounds.count(reply.id) == 0
+    now[0] += 10
+    for one in rounds[2:]:
+        recorder(one)
+    assert store.rounds.count(reply.id) == len(rounds)
+    recorder(finished(rounds))
+    assert recorder.problem == ""
+    assert store.message(reply.id).content == " ".join(WORDS)  # type: ignore[union-attr]

@@ -117,5 +117,5 @@ def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
 def test_what_is_no_database_is_told_with_its_path(tmp_path: Path) -> None:
     path = tmp_path / "h.sqlite3"
     path.write_bytes(b"no database at all" * 100)
-    with pytest.raises(HistoryError, match=r"h\.sqlite3 cannot be opened"):
+    with pytest.raises(HistoryError, match=r"h\.sqlite3 cannot be used now: it is no database"):
         Store(path)
