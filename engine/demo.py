@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import resources
+from engine.errors import OptionError
 
 DEMO = "demo"
 """What a person types instead of a path."""
@@ -21,5 +22,11 @@ def demo_sidecar_path() -> Path:
 
 
 def resolve(path: str | Path) -> Path:
-    """`path`, or the demo checkpoint if it is the word `demo` (and there is no such file)."""
+    """`path`, or the demo checkpoint if it is the word `demo` (and there is no such file).
+
+    Raises:
+        OptionError: it is empty, which would mean the folder in which the program was started.
+    """
+    if not str(path).strip():
+        raise OptionError("MODEL is empty: name a folder, a .safetensors or .gguf file, or demo.")
     return demo_path() if str(path) == DEMO and not Path(DEMO).exists() else Path(path)

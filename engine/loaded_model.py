@@ -18,12 +18,14 @@ from engine.model.target import TargetSession
 from engine.model.trunk import Trunk
 from engine.model.vision_tower import VisionTower
 from engine.options import KvCache, MemoryBudget, SamplingOptions
+from engine.prompt import token_prompt
 from engine.weights.plan import automatic_budget
 
 if TYPE_CHECKING:
     from engine.files.checkpoint import Checkpoint
+    from engine.model.positions import VisionSpan
     from engine.pictures import PictureSize
-    from engine.prompt import Picture
+    from engine.prompt import Picture, PlacedPicture
     from engine.text.chat_template import ChatTemplate
     from engine.text.thinking import ThinkTokens
     from engine.text.tokenizer import Tokenizer
@@ -132,21 +134,25 @@ class Model:
         self,
         tokens: Sequence[int],
         *,
+        images: Sequence[Picture] = (),
         rows_per_pass: int | None = None,
         mtp: bool = False,
         cancel: CancelToken | None = None,
     ) -> dict[str, npt.NDArray[np.float32]]:
         """`logits` [T, V] and `hidden` [T, H] of a token sequence, read `rows_per_pass` at a time; with `mtp` also
         `mtp_logits` [T, n]: row i pairs hidden state i with token i + 1, the last row with the greedy next token.
+        `images` fill the runs of placeholder ids in order.
 
         V are all rows of the head, also those that pad it and stand for no token: a reply never has these.
 
         Raises:
             OptionError: no tokens, ids outside the vocabulary, more tokens than the context, or no MTP layer.
+            PictureError: a picture cannot be read or does not fit its placeholders, or the model cannot see.
         """
         self._check_tokens(tokens)
         step = rows_per_pass or 128
         target = self._new_target(self._head_rows)
+        soft = self._place(token_prompt(tokens, images, self).pictures, target, cancel)
         hidden = np.concatenate([target.forward(tokens[i : i + step], cancel) for i in range(0, len(tokens), step)])
         logits = np.concatenate([target.logits(hidden[i : i + step]) for i in range(0, len(tokens), step)])
         arrays = {"logits": logits, "hidden": hidden}
@@ -154,6 +160,7 @@ class Model:
             if self._mtp is None:
                 raise OptionError(f"{self.info.name} has no MTP layer: {self.info.draft_note}")
             draft = self._new_mtp(self._mtp, self._head_rows)
+            draft.spans, draft.soft_tokens = list(soft), soft if self.soft_drafts else {}
             following = [*tokens[1:], int(logits[-1, : self.info.vocabulary].argmax())]
             parts = [
                 draft.logits(draft.forward(hidden[i : i + step], following[i : i + step]))
@@ -161,6 +168,17 @@ class Model:
             ]
             arrays["mtp_logits"] = np.concatenate(parts)
         return arrays
+
+    def _place(
+        self, pictures: Sequence[PlacedPicture], target: TargetSession, cancel: CancelToken | None
+    ) -> dict[VisionSpan, npt.NDArray[np.float32]]:
+        """Put the embeddings of pictures in their places, and return them."""
+        soft = {}
+        for picture in pictures:
+            assert self.vision is not None
+            soft[picture.span] = self.vision.encode(picture.patches.values, picture.patches.grid, cancel)
+            target.place_picture(picture.span, soft[picture.span])
+        return soft
 
     def _check_tokens(self, tokens: Sequence[int]) -> None:
         if not tokens:

@@ -116,7 +116,8 @@ class GenerateOptions:
 
     def __post_init__(self) -> None:
         _require(self.max_new_tokens >= 1, "max new tokens", self.max_new_tokens, "1 or more")
-        _require(all(self.stop_strings), "stop strings", self.stop_strings, "not empty")
+        if not all(self.stop_strings):
+            raise OptionError("A stop string is empty: give the text at which the reply is to end, or none.")
         _require(self.think_budget is None or self.think_budget >= 0, "think budget", self.think_budget, "0 or more")
         choices = get_args(ContextFull)
         _require(self.context_full in choices, "context full", self.context_full, " | ".join(choices))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -109,6 +110,9 @@ def open_model(arguments: argparse.Namespace, progress: Callable[[LoadProgress],
         kv_cache=arguments.kv_cache,
     )
     path = resolve(arguments.model)
+    for option, file in (("--sidecar", arguments.sidecar), ("--mmproj", arguments.mmproj)):
+        if file is not None and not file.strip():
+            raise OptionError(f"{option} is empty: name a file.")
     if not path.exists():  # said at once, not after seconds of imports
         raise CheckpointError(f"There is no file or folder {path}.")
     from engine.kernels.cpu import configure_environment
@@ -131,6 +135,19 @@ def sidecar_path(text: str | None) -> Path | None:
     if text is None:
         return None
     return demo_sidecar_path() if text == DEMO and not Path(DEMO).exists() else Path(text)
+
+
+def check_output(path: str, option: str) -> None:
+    """Raise OptionError, before any work is done, if no file can be written under this name."""
+    place = Path(path)
+    if not path.strip():
+        raise OptionError(f"{option} is empty: name a file.")
+    if place.is_dir():
+        raise OptionError(f"{option} {path} is a folder: name a file in it.")
+    if not place.parent.is_dir():
+        raise OptionError(f"{option} {path} cannot be written: there is no folder {place.parent}.")
+    if not os.access(place.parent, os.W_OK) or (place.exists() and not os.access(place, os.W_OK)):
+        raise OptionError(f"{option} {path} cannot be written: choose a place where you may write.")
 
 
 def read_text_file(path: str) -> str:

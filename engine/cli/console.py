@@ -73,6 +73,11 @@ class Console:
             print(sentence, file=sys.stderr, flush=True)
 
 
+def counted(number: int, word: str) -> str:
+    """`1 token`, `2 tokens`."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def wants_colour(choice: str) -> bool:
     """`always`, `never`, or `auto`: on a terminal that has not asked for none (NO_COLOR, a dumb terminal)."""
     if choice != "auto":

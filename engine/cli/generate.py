@@ -9,8 +9,8 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from engine.cli.arguments import add_model, open_model
-from engine.cli.console import Console, interruptible, styled_round, wants_colour
+from engine.cli.arguments import add_model, check_output, open_model
+from engine.cli.console import Console, counted, interruptible, styled_round, wants_colour
 from engine.cli.prompt import Prompt, add_prompt, read_prompt
 from engine.cli.reply_options import add_reply_options, reply_options
 from engine.options import GenerateOptions
@@ -46,6 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
     """The command. What can be wrong with the arguments alone is found before the model is loaded."""
     prompt = read_prompt(arguments)
     reply_options(arguments)
+    if arguments.trace is not None:
+        check_output(arguments.trace, "--trace")
     output = Output(arguments)
     with interruptible() as cancel:
         model = open_model(arguments, output.load, cancel)
@@ -155,10 +157,13 @@ def _tracing(
 
 def _summary(ending: Finished) -> str:
     stats = ending.stats
-    parts = [f"{stats.emitted} tokens, the first with the prompt, then {stats.tokens_per_round:.2f} per round"]
+    parts = [counted(stats.emitted, "token")]
+    if stats.rounds:
+        parts += ["the first with the prompt", f"then {stats.tokens_per_round:.2f} per round"]
     if stats.acceptance is not None:
         parts.append(f"{100 * stats.acceptance:.0f} % of {stats.tested} tested drafts accepted")
-    parts.append(f"{stats.tokens_per_s:.1f} tokens/s")
+    if stats.tokens_per_s:
+        parts.append(f"{stats.tokens_per_s:.1f} tokens/s")
     if stats.bytes_read:
         parts.append(_disk(stats))
     return ", ".join(parts) + f"; ended by {stats.stop_reason}."

@@ -78,35 +78,37 @@ def read_prompt(arguments: argparse.Namespace) -> Prompt:
             raise OptionError("--tokens are taken as they are: leave --system and --raw out.")
         if not arguments.tokens:
             raise OptionError("The prompt is empty: write something first.")
-        return Prompt(ids=tuple(arguments.tokens), images=_images(arguments))
+        return Prompt(ids=tuple(arguments.tokens), images=images_of(arguments))
     if arguments.messages is not None:
         if arguments.raw:
             raise OptionError("--raw goes with --prompt, not with --messages.")
         messages = parse_messages(read_text_file(arguments.messages), arguments.messages)
-        return Prompt(_complete(messages, arguments))
+        return Prompt(complete(messages, arguments))
     text = read_text_file("-") if arguments.prompt == "-" else arguments.prompt
     if not text.strip():
         raise OptionError("The prompt is empty: write something first.")
     if not arguments.raw:
         from engine import Message
 
-        return Prompt(_complete((Message("user", text),), arguments))
+        return Prompt(complete((Message("user", text),), arguments))
     if arguments.system is not None:
         raise OptionError("--raw takes the prompt as it is: leave --system out.")
-    return Prompt(raw=text, images=_images(arguments))
+    return Prompt(raw=text, images=images_of(arguments))
 
 
-def _complete(messages: tuple[Message, ...], arguments: argparse.Namespace) -> tuple[Message, ...]:
+def complete(messages: tuple[Message, ...], arguments: argparse.Namespace) -> tuple[Message, ...]:
     """The system message before, the pictures in the last one."""
     from engine import Message
 
     if arguments.image:
         *earlier, last = messages
-        messages = (*earlier, dataclasses.replace(last, images=_images(arguments)))
-    return messages if arguments.system is None else (Message("system", arguments.system), *messages)
+        messages = (*earlier, dataclasses.replace(last, images=images_of(arguments)))
+    system = getattr(arguments, "system", None)
+    return messages if system is None else (Message("system", system), *messages)
 
 
-def _images(arguments: argparse.Namespace) -> tuple[Picture, ...]:
+def images_of(arguments: argparse.Namespace) -> tuple[Picture, ...]:
+    """The pictures that the arguments name; PictureError if one cannot be read."""
     if not arguments.image:
         return ()
     from engine import Picture

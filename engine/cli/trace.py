@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.cli.console import counted
 from engine.errors import OptionError
 
 if TYPE_CHECKING:
@@ -63,7 +64,9 @@ def run_show(arguments: argparse.Namespace) -> int:
         stats = trace.ending.stats
         drafts = f"{stats.accepted} of {stats.tested} tested drafts accepted"
         speed = f"{stats.tokens_per_round:.2f} tokens per round, {stats.tokens_per_s:.1f} tokens/s"
-        print(f"{stats.emitted} tokens, {stats.rounds} rounds, {drafts}, {speed}; ended by {stats.stop_reason}.")
+        figures = f", {drafts}, {speed}" if stats.rounds else ""
+        counts = f"{counted(stats.emitted, 'token')}, {counted(stats.rounds, 'round')}"
+        print(f"{counts}{figures}; ended by {stats.stop_reason}.")
     return 0
 
 

@@ -6,6 +6,7 @@ first. Of equals, the ones that stay are spread evenly over the pass, so that th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -84,10 +85,16 @@ def allocate(sizes: Sizes, budget: int | None) -> Allocation:
                 best = (saved, found)
     if best is None:
         raise OptionError(
-            f"The memory budget is {budget / 1e6:,.0f} MB, but this model needs at least"
-            f" {minimum_budget(sizes) / 1e6:,.1f} MB."
+            f"The memory budget is {_amount(budget)}, but this model needs at least {_amount(minimum_budget(sizes))}."
         )
     return best[1]
+
+
+def _amount(nbytes: int) -> str:
+    """Bytes for people, rounded up: a budget of what is said here is enough."""
+    if nbytes < 100_000:
+        return f"{nbytes:,} byte{'s' * (nbytes != 1)}"
+    return f"{math.ceil(nbytes / 100_000) / 10:,.1f} MB"
 
 
 def _fixed(sizes: Sizes) -> int:

@@ -185,7 +185,7 @@ def test_nan_in_json_is_a_failed_record(run: Callable[..., Result], copy: Path) 
         (("generate", "demo", "--prompt", "a", "--draft-tokens", "15"), "draft tokens is 15, but it must be 0…14"),
         (("generate", "demo", "--prompt", "a", "--draft", "magic"), "invalid choice: 'magic'"),
         (("generate", "demo", "--prompt", "a", "--max-new", "0"), "max new tokens is 0"),
-        (("generate", "demo", "--prompt", "a", "--stop", ""), "stop strings"),
+        (("generate", "demo", "--prompt", "a", "--stop", ""), "A stop string is empty"),
         (("generate", "demo", "--prompt", "a", "--seed", "-1"), "seed is -1"),
         (("generate", "demo", "--prompt", "a", "--threads", "0"), "threads is 0"),
         (("generate", "demo", "--prompt", "a", "--context", "4097"), "4097 is more than the 4096 positions"),
@@ -258,3 +258,44 @@ def test_pictures(refused: Refused, data: Path, tmp_path: Path) -> None:
     picture = data / "tiny-vl" / "images" / "a.png"
     assert "demo cannot see pictures" in refused("generate", "demo", *HI, "--image", picture)
     assert "cannot be read" in refused("generate", "demo", *HI, "--image", tmp_path / "none.png")
+
+
+@pytest.mark.parametrize("command", ["generate", "inspect", "bench", "logits"])
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_empty_model_is_no_folder(
+    refused: Refused, command: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(demo_checkpoint())  # which would be a model
+    more = {"generate": HI, "logits": ("--tokens", "1", "--out", tmp_path / "x.npz")}.get(command, ())
+    assert refused(command, name, *more).startswith("MODEL is empty")
+
+
+@pytest.mark.parametrize("option", ["--sidecar", "--mmproj", "--trace"])
+def test_an_empty_file_name_is_told_with_its_option(refused: Refused, option: str) -> None:
+    assert refused("generate", "demo", *HI, option, "") == f"{option} is empty: name a file."
+
+
+def test_where_nothing_can_be_written_is_found_out_before_the_model_is_loaded(
+    refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.cli.generate.open_model", None)  # loading would fail
+    monkeypatch.setattr("engine.cli.logits.open_model", None)
+    for option, command in (
+        ("--trace", ("generate", "demo", *HI)),
+        ("--out", ("logits", "demo", "--tokens", "1")),
+    ):
+        folder = refused(*command, option, tmp_path)
+        assert folder == f"{option} {tmp_path} is a folder: name a file in it."
+        missing = refused(*command, option, tmp_path / "no" / "run")
+        assert missing == f"{option} {tmp_path / 'no' / 'run'} cannot be written: there is no folder {tmp_path / 'no'}."
+
+
+@pytest.mark.parametrize(("budget", "said"), [("1", "1 byte"), ("999", "999 bytes"), ("250kB", "0.3 MB")])
+def test_a_small_budget_is_told_as_it_was_given(refused: Refused, budget: str, said: str) -> None:
+    message = refused("generate", "demo", *HI, "--memory-budget", budget)
+    assert message.startswith(f"The memory budget is {said}, but this model needs at least ")
+
+
+def test_the_budget_that_is_said_to_be_needed_is_enough(refused: Refused, run: Callable[..., Result]) -> None:
+    needed = refused("generate", "demo", *HI, "--memory-budget", "1").split("at least ")[1].rstrip(".")
+    assert run("generate", "demo", *HI, "--memory-budget", needed.replace(" ", "")).code == 0

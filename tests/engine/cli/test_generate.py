@@ -239,3 +239,10 @@ def test_picture(run: Run, data: Path) -> None:
     assert plain.code == seen.code == 0
     prompt_tokens = [result.records[-1]["stats"]["prompt_tokens"] for result in (plain, seen)]
     assert prompt_tokens[1] > prompt_tokens[0] + 10
+
+
+def test_a_reply_of_one_token_is_summed_up_without_rounds(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "run.trace"
+    result = run("generate", "demo", "--prompt", "Hi", "--max-new", "1", "--trace", file)
+    assert "1 token; ended by length." in result.err
+    assert "1 token, 0 rounds; ended by length." in run("trace", "show", file).out
