@@ -229,7 +229,7 @@ class MainWindow(QMainWindow):
         self.model_bar.library_requested.connect(self.actions_by_name["library"].trigger)
         self.rooms.open_requested.connect(self.load)
         self.rooms.theme_wanted.connect(self.set_theme_mode)
-        self.rooms.attend(self.engine, self.actions_by_name)
+        self.rooms.attend(self.engine, self.actions_by_name, self.desk)
         self.rooms.hints = first_hints(self.model_bar.button, self.composer, self.pages, self.inspector)
         self.refused.toggled.connect(self._on_refused)
         self._stylist.changed.connect(self._on_theme)

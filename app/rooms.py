@@ -11,11 +11,12 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDialog, QMainWindow
 
 from app.help.about_dialog import AboutDialog
-from app.help.commands import action_commands, recent_commands
+from app.help.commands import action_commands, chat_commands, recent_commands
 from app.help.doctor_dialog import DoctorDialog
 from app.help.log_dialog import LogDialog
 from app.help.palette import Palette
 from app.help.tour import Hint, Tour
+from app.history.desk import HistoryDesk
 from app.library.shelf import Shelf
 from app.memory import Memory
 from app.preferences.dialog import PreferencesDialog
@@ -31,7 +32,7 @@ LOG = logging.getLogger("draftscope")
 class Rooms(QObject):
     """Makes each room when it is first entered."""
 
-    open_requested = Signal(object, object)  # Path, Path | None
+    open_requested = Signal(object, object, object)  # checkpoint, sidecar or None, vision tower or None
     theme_wanted = Signal(str)
 
     def __init__(
@@ -45,6 +46,7 @@ class Rooms(QObject):
         self.shelf = Shelf(window, memory, demo, data / "models")
         self.shelf.open_requested.connect(self.open_requested)
         self.actions: Mapping[str, QAction] = {}
+        self._history: HistoryDesk | None = None
         self.hints: Sequence[Hint] = ()
         self.tour: Tour | None = None
         self.log: LogDialog | None = None
@@ -69,9 +71,11 @@ class Rooms(QObject):
             "updates": self.check_for_updates,
         }
 
-    def attend(self, engine: EngineHandle, actions: Mapping[str, QAction]) -> None:
-        """Offer these actions; have every load of this engine follow the preferences, on top of what others want."""
+    def attend(self, engine: EngineHandle, actions: Mapping[str, QAction], history: HistoryDesk) -> None:
+        """Offer these actions and conversations; have every load of this engine follow the preferences, on top of what
+        others want."""
         self.actions = actions
+        self._history = history
         wanted = engine.options_for
 
         def options(path: Path) -> LoadOptions:
@@ -85,7 +89,10 @@ class Rooms(QObject):
     def show_palette(self) -> None:
         """Offer everything that can be done now."""
         commands = action_commands(self.actions)
-        commands += recent_commands(self._memory.settings.recent, self.open_requested.emit)
+        recent = self._memory.settings.recent
+        commands += recent_commands(recent, lambda path, sidecar: self.open_requested.emit(path, sidecar, None))
+        if self._history is not None:
+            commands += chat_commands(self._history.chats.rows(), self._history.open)
         self.palette = Palette(commands, self._stylist.theme, self._window)
         self.palette.open()
         self.palette.field.setFocus()

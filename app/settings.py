@@ -104,7 +104,6 @@ class Settings:
     presets: tuple[Preset, ...] = ()
     show_refused: bool = True
     reading_view: bool = False
-    unsent: str = ""
     budgets: Mapping[str, int | None] = field(default_factory=dict)
     """Bytes for the weights of a checkpoint by its path; None keeps everything, no entry takes what is free."""
     towers: Mapping[str, str] = field(default_factory=dict)
@@ -158,7 +157,6 @@ class SettingsFile:
             "font_size": _font_size,
             "show_refused": _flag,
             "reading_view": _flag,
-            "unsent": _text,
             "budgets": _budgets,
             "towers": _towers,
             "folders": _texts,

@@ -1,4 +1,4 @@
-"""What the palette offers: every action of the menus, and the models opened before."""
+"""What the palette offers: every action of the menus, the models opened before, and the conversations."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from PySide6.QtGui import QAction, QKeySequence
 
 from app.actions import ACTIONS
 from app.help.palette import Command
+from app.history.store import ConversationRow
 from app.library.choice import is_there, recent_label
 from app.settings import RecentModel
 
@@ -35,3 +36,12 @@ def recent_commands(recent: Sequence[RecentModel], load: Callable[[Path, Path | 
         return lambda: load(Path(model.path), Path(model.sidecar) if model.sidecar else None)
 
     return [Command(f"Open {recent_label(m)}", "Recent model", opener(m), "", is_there(m)) for m in recent]
+
+
+def chat_commands(chats: Sequence[ConversationRow], show: Callable[[int], object]) -> list[Command]:
+    """One command for each conversation."""
+
+    def opener(chat: ConversationRow) -> Callable[[], object]:
+        return lambda: show(chat.id)
+
+    return [Command(chat.title, "Conversation", opener(chat)) for chat in chats]

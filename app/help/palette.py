@@ -24,7 +24,7 @@ from app.theme import GRID, Theme
 from app.widgets import label, named
 
 COMMAND = Qt.ItemDataRole.UserRole
-MOST_SHOWN = 60
+MOST_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,13 +37,13 @@ class HistoryDesk(QObject):
         super().__init__(window)
         self._window = window
         self._chat = controller
-        self._chats = controller.chats
+        self.chats = controller.chats
         self._view = view
         self._composer = composer
         self._bar = bar
         self._undo: Callable[[], None] | None = None
-        self.sidebar = Sidebar(self._chats, theme)
-        self.sidebar.opened.connect(self._open)
+        self.sidebar = Sidebar(self.chats, theme)
+        self.sidebar.opened.connect(self.open)
         self.sidebar.delete_wanted.connect(self.delete)
         self.tools: MessageTools | None = None
         self._actions: Mapping[str, QAction] = {}
@@ -54,16 +54,16 @@ class HistoryDesk(QObject):
         controller.reply_went_on.connect(view.model.continue_reply)
         controller.shown.connect(self._on_shown)
         controller.not_kept.connect(bar.show_message)
-        self._chats.problem.connect(bar.show_message)
+        self.chats.problem.connect(bar.show_message)
         composer.edited.connect(self._on_edited)
-        self._chats.opened.connect(self._on_opened)
+        self.chats.opened.connect(self._on_opened)
 
     def slots(self) -> dict[str, Callable[[], object]]:
         """What the window's actions do."""
         return {
             "search_chats": self.search,
             "rename_chat": self.rename,
-            "delete_chat": lambda: self._chats.current and self.delete(self._chats.current),
+            "delete_chat": lambda: self.chats.current and self.delete(self.chats.current),
             "undo_delete": self.undo,
             "export_chat": self.export,
             "message_edit": self.edit,
@@ -79,22 +79,22 @@ class HistoryDesk(QObject):
     def follow(self, actions: Mapping[str, QAction]) -> None:
         """Enable these actions when they can be done, and put the messages' ones onto the messages."""
         self._actions = actions
-        self.tools = MessageTools(self._view, self._chats, actions)
+        self.tools = MessageTools(self._view, self.chats, actions)
         self.tools.targeted.connect(self.refresh)
         self.refresh()
 
     @Slot(object)
     def _on_user_said(self, row: MessageRow) -> None:
-        self._view.model.add_user(row.content, row.id, self._chats.files(row.id))
+        self._view.model.add_user(row.content, row.id, self.chats.files(row.id))
 
     @Slot()
     def _on_shown(self) -> None:
         """Another path or another conversation is open."""
-        self._view.model.show(self._chats.entries())
+        self._view.model.show(self.chats.entries())
 
     @Slot()
     def _on_opened(self) -> None:
-        unsent = self._chats.unsent
+        unsent = self.chats.unsent
         self._composer.end_edit()
         self._composer.set_text(unsent)
 
@@ -110,8 +110,8 @@ class HistoryDesk(QObject):
         can_ask = not chat.why_not_regenerate()
         reply, prompt = self.reply(), self.prompt()
         for name, possible in {
-            "rename_chat": self._chats.current is not None,
-            "delete_chat": self._chats.current is not None,
+            "rename_chat": self.chats.current is not None,
+            "delete_chat": self.chats.current is not None,
             "export_chat": not chat.empty,
             "undo_delete": self._undo is not None,
             "message_edit": can_ask and prompt is not None,
@@ -129,7 +129,7 @@ class HistoryDesk(QObject):
 
     def message(self) -> MessageRow | None:
         """The message under the pointer, else the one with the cursor, else the last."""
-        tree, at = self._chats.tree, self._view.cursor_cell
+        tree, at = self.chats.tree, self._view.cursor_cell
         if self.tools is not None and self.tools.target in tree and self.tools.isVisible():
             return tree[self.tools.target]
         if at is not None and at[0] < len(self._view.model.entries):
@@ -148,20 +148,20 @@ class HistoryDesk(QObject):
 
     def _last_of(self, role: str) -> MessageRow | None:
         meant = self.message()
-        way = self._chats.tree.way_to(meant.id) if meant is not None else []
+        way = self.chats.tree.way_to(meant.id) if meant is not None else []
         return next((row for row in reversed(way) if row.role == role), None)
 
     def _forked(self) -> MessageRow | None:
         """The message that is meant if it has branches, else the nearest before it that has."""
         meant = self.message()
-        way = self._chats.tree.way_to(meant.id) if meant is not None else []
-        return next((row for row in reversed(way) if len(self._chats.tree.branches(row.id)) > 1), None)
+        way = self.chats.tree.way_to(meant.id) if meant is not None else []
+        return next((row for row in reversed(way) if len(self.chats.tree.branches(row.id)) > 1), None)
 
     def _can_step(self, step: int) -> bool:
         row = self._forked()
         if row is None:
             return False
-        branches = self._chats.tree.branches(row.id)
+        branches = self.chats.tree.branches(row.id)
         return 0 <= branches.index(row.id) + step < len(branches)
 
     # What can be done with it
@@ -205,17 +205,18 @@ class HistoryDesk(QObject):
     # Conversations
 
     @Slot(int)
-    def _open(self, conversation: int) -> None:
+    def open(self, conversation: int) -> None:
+        """Show a conversation, and go on writing in it."""
         self._bar.dismiss()
-        self._chats.open(conversation)
+        self.chats.open(conversation)
         self._composer.edit.setFocus()
 
     @Slot(int)
     def delete(self, conversation: int) -> None:
         """Put a conversation out of sight."""
-        row = self._chats.store.conversation(conversation)
-        if row is not None and self._chats.delete(conversation):
-            self._offer_undo(f"“{row.title}” is deleted.", lambda: self._chats.restore(conversation))
+        row = self.chats.store.conversation(conversation)
+        if row is not None and self.chats.delete(conversation):
+            self._offer_undo(f"“{row.title}” is deleted.", lambda: self.chats.restore(conversation))
 
     @Slot()
     def undo(self) -> None:
@@ -257,5 +258,5 @@ class HistoryDesk(QObject):
         """Write the conversation to a file of the person's choice."""
         from app.history.export_dialog import ask_and_export
 
-        if problem := ask_and_export(self._window, self._chats):
+        if problem := ask_and_export(self._window, self.chats):
             self._bar.show_message(problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl, Signal, Slot
@@ -15,26 +16,26 @@ from app.widgets import label, named, push
 
 
 class Details(QWidget):
-    """Facts, problems, and the buttons. `open_requested` brings a sidecar along where one was chosen."""
+    """Facts, problems, and the buttons. `open_requested` brings along the sidecar and the tower that were chosen."""
 
-    open_requested = Signal(object, object)  # Path, Path | None
+    open_requested = Signal(object, object, object)  # checkpoint, sidecar or None, vision tower or None
     forget_requested = Signal(object)  # Path
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.entry: Entry | None = None
+        self.remembered: Mapping[str, str] = {}
+        """The vision tower that each checkpoint was last loaded with."""
         self._facts = QWidget()
         self.area = named(QScrollArea(), "settingsScroll")
         self.area.setWidgetResizable(True)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.area.setAccessibleName("Facts about the chosen file")
-        self.sidecar = QComboBox()
+        self.sidecar, self.tower = QComboBox(), QComboBox()
         self.sidecar.setAccessibleName("Sidecar to open with it")
-        self._with = QWidget()
-        row = QHBoxLayout(self._with)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(label("Drafts from"))
-        row.addWidget(self.sidecar, 1)
+        self.tower.setAccessibleName("Vision tower to open with it")
+        self._with = _captioned("Drafts from", self.sidecar)
+        self._sees = _captioned("Sees with", self.tower)
         self.open = push("Open", self._open, kind="primary", name="Open the chosen model")
         tip = "Show the file in the system's file manager"
         self.reveal = push("Show in folder", self._reveal, tip=tip)
@@ -51,6 +52,7 @@ class Details(QWidget):
         column.setSpacing(2 * GRID)
         column.addWidget(self.area, 1)
         column.addWidget(self._with)
+        column.addWidget(self._sees)
         column.addLayout(buttons)
         self.show_entry(None)
 
@@ -67,15 +69,29 @@ class Details(QWidget):
                 self.sidecar.addItem(companion.path.name, companion.path)
             if not inside:
                 self.sidecar.setCurrentIndex(1)
+        self._offer_towers(entry)
         self.open.setEnabled(entry is not None and entry.openable)
         self.reveal.setEnabled(entry is not None)
         self.forget.setEnabled(entry is not None)
 
+    def _offer_towers(self, entry: Entry | None) -> None:
+        """The one it was last loaded with, or the first if it has none of its own."""
+        self.tower.clear()
+        self._sees.setVisible(bool(entry and entry.openable and entry.towers))
+        if entry is None or not entry.towers:
+            return
+        inside = bool(entry.report.vision)
+        self.tower.addItem("the checkpoint's own vision tower" if inside else "nothing: no pictures", None)
+        for companion in entry.towers:
+            self.tower.addItem(companion.path.name, companion.path)
+        remembered = self.tower.findText(Path(self.remembered.get(entry.report.path, "")).name)
+        self.tower.setCurrentIndex(remembered if remembered > 0 else 0 if inside else 1)
+
     @Slot()
     def _open(self) -> None:
         if self.entry is not None and self.entry.openable:
-            chosen = self.sidecar.currentData() if self.entry.sidecars else None
-            self.open_requested.emit(self.entry.path, Path(chosen) if chosen else None)
+            chosen = (self.sidecar.currentData(), self.tower.currentData())
+            self.open_requested.emit(self.entry.path, *(Path(path) if path else None for path in chosen))
 
     @Slot()
     def _reveal(self) -> None:
@@ -87,6 +103,15 @@ class Details(QWidget):
     def _forget(self) -> None:
         if self.entry is not None:
             self.forget_requested.emit(self.entry.path)
+
+
+def _captioned(caption: str, box: QComboBox) -> QWidget:
+    holder = QWidget()
+    row = QHBoxLayout(holder)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.addWidget(label(caption))
+    row.addWidget(box, 1)
+    return holder
 
 
 def _page(entry: Entry | None) -> QWidget:

@@ -37,7 +37,7 @@ INVITATION = (
 class LibraryDialog(QDialog):
     """Shows a catalogue. What is watched and forgotten is asked for by signals and kept elsewhere."""
 
-    open_requested = Signal(object, object)  # Path, Path | None
+    open_requested = Signal(object, object, object)  # checkpoint, sidecar or None, vision tower or None
     folders_wanted = Signal(object)  # every watched folder, as a tuple of paths
     forget_requested = Signal(object)  # Path
     download_requested = Signal()
@@ -211,7 +211,7 @@ class LibraryDialog(QDialog):
     def _on_activated(self, _index: QModelIndex) -> None:
         self.details.open.click()
 
-    @Slot(object, object)
-    def _open(self, path: Path, sidecar: Path | None) -> None:
-        self.open_requested.emit(path, sidecar)
+    @Slot(object, object, object)
+    def _open(self, path: Path, sidecar: Path | None, tower: Path | None) -> None:
+        self.open_requested.emit(path, sidecar, tower)
         self.accept()

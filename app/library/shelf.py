@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Shelf(QObject):
     """The library of one window; nothing is read before it is opened for the first time."""
 
-    open_requested = Signal(object, object)  # Path, Path | None
+    open_requested = Signal(object, object, object)  # checkpoint, sidecar or None, vision tower or None
 
     def __init__(self, window: QWidget, memory: Memory, demo: Callable[[], Path], downloads: Path) -> None:
         """`downloads`: where models go that are fetched, unless the person chose another folder."""
@@ -43,12 +43,13 @@ class Shelf(QObject):
         """Open the library, or bring it to the front."""
         if self.dialog is None:
             self.dialog = LibraryDialog(self.catalogue, theme, self._window)
-            self.dialog.open_requested.connect(self.open_requested)
+            self.dialog.open_requested.connect(self._open)
             self.dialog.folders_wanted.connect(self._watch)
             self.dialog.forget_requested.connect(self._forget)
             self.dialog.download_requested.connect(lambda: self.show_download(theme))
             ink_icons(self.dialog, theme)
         self.dialog.apply_theme(theme)
+        self.dialog.details.remembered = self._memory.settings.towers
         self._read()
         self.dialog.show()
         self.dialog.raise_()
@@ -107,6 +108,14 @@ class Shelf(QObject):
         recent = [Path(model.path) for model in settings.recent]
         files = dict.fromkeys([*(path for path in recent if path.exists()), self._demo()])
         self.catalogue.show(map(Path, settings.folders), files, settings.forgotten)
+
+    @Slot(object, object, object)
+    def _open(self, path: Path, sidecar: Path | None, tower: Path | None) -> None:
+        """Ask for a checkpoint with what was chosen; the tower of last time is not to come back unasked."""
+        towers = self._memory.settings.towers
+        if tower is None and str(path) in towers:
+            self._memory.change(towers={key: kept for key, kept in towers.items() if key != str(path)})
+        self.open_requested.emit(path, sidecar, tower)
 
     @Slot(object)
     def _watch(self, folders: tuple[Path, ...]) -> None:

@@ -27,6 +27,7 @@ from app.chat.cells import Reply
 from app.chat.token_fonts import COLUMN_CHARACTERS
 from app.chat.transcript_model import TranscriptModel
 from app.reading.documents import FOLD, PICTURE, Documents, PieceDocument
+from app.reading.link_focus import LinkFocus
 from app.reading.markdown import COPY
 from app.reading.pieces import Piece, ReplyPieces, pieces_of
 from app.theme import GRID, Theme
@@ -61,6 +62,7 @@ class ReadingView(QAbstractScrollArea):
         self._first_dirty = 0
         self._anchor: Place | None = None
         self._head: Place | None = None
+        self.links = LinkFocus(self)
         self._refresh = QTimer(self, singleShot=True, interval=REFRESH_MS)
         self._refresh.timeout.connect(self.catch_up)
         model.appended.connect(self._on_appended)
@@ -89,6 +91,7 @@ class ReadingView(QAbstractScrollArea):
         self._documents.clear()
         self._first_dirty = 0
         self._anchor = self._head = None
+        self.links.put(None)
         if self.isVisible():
             self.catch_up()
             self.scroll_to_end()
@@ -224,10 +227,17 @@ class ReadingView(QAbstractScrollArea):
             return
         self._lay_out_visible()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        at, end = self._piece_at(self.verticalScrollBar().value()), self.viewport().height()
-        while at < len(self.pieces) and self._tops[at] - self.verticalScrollBar().value() < end:
+        for at in self.visible_pieces():
             self._paint_piece(painter, at)
+            self.links.paint(painter, self, at, self._theme)
+
+    def visible_pieces(self) -> range:
+        """The pieces of which something is in sight."""
+        top = self.verticalScrollBar().value()
+        first = at = self._piece_at(top)
+        while at < len(self.pieces) and self._tops[at] - top < self.viewport().height():
             at += 1
+        return range(first, at) if self.pieces else range(0)
 
     def _paint_piece(self, painter: QPainter, at: int) -> None:
         piece, document, origin = self.pieces[at], self.document(at), self.origin(at)
@@ -349,8 +359,16 @@ class ReadingView(QAbstractScrollArea):
             bar.setValue(0)
         elif event.key() == Qt.Key.Key_End:
             self.scroll_to_end()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self.links.link is not None:
+            self.follow(self.links.link.piece, self.links.link.target)
         else:
             super().keyPressEvent(event)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """Tab goes through the links in sight, and then on to the next part of the window."""
+        within = self.links.step(self, forward)
+        self.viewport().update()
+        return within or super().focusNextPrevChild(forward)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

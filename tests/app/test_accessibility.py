@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QApplication,
     QComboBox,
+    QDialog,
     QHeaderView,
     QLineEdit,
     QPlainTextEdit,
@@ -29,7 +30,9 @@ CONTROLS = (
     QAbstractButton, QAbstractItemView, QAbstractSlider, QAbstractSpinBox, QComboBox, QLineEdit, QPlainTextEdit,
     QProgressBar,
 )  # fmt: skip
-ROOMS = ("library", "palette", "preferences", "tour")
+ROOMS = (
+    "library", "download", "palette", "preferences", "tour", "log", "doctor", "about", "shortcuts", "system_prompt",
+)  # fmt: skip
 
 
 def controls(root: QWidget) -> Iterator[QWidget]:
@@ -56,7 +59,13 @@ def nameless(root: QWidget) -> list[str]:
 def enter(window: MainWindow, room: str) -> QWidget:
     window.actions_by_name[room].trigger()
     QApplication.processEvents()
-    shown = window.rooms.shelf.dialog if room == "library" else getattr(window.rooms, room)
+    kept = {
+        "library": lambda: window.rooms.shelf.dialog,
+        "download": lambda: window.rooms.shelf.download,
+        "shortcuts": lambda: window.findChild(QDialog, "shortcutSheet"),
+        "system_prompt": lambda: window.findChild(QDialog, "systemDialog"),
+    }
+    shown = kept.get(room, lambda: getattr(window.rooms, room))()
     assert isinstance(shown, QWidget)
     return shown
 
@@ -97,3 +106,23 @@ def test_a_control_without_a_name_would_be_noticed(qtbot: QtBot, window: MainWin
     assert len(nameless(window)) == 1
     bare.setAccessibleName("Bare")
     assert nameless(window) == []
+
+
+def test_the_report_of_a_crash_and_the_question_before_deleting_have_names(qtbot: QtBot, window: MainWindow) -> None:
+    from app.crash import CrashDialog
+
+    shown = CrashDialog("Traceback", window)
+    shown.show()
+    assert nameless(shown) == []
+    shown.close()
+
+
+def test_a_message_is_seen_in_every_view(qtbot: QtBot, loaded: MainWindow) -> None:
+    with qtbot.waitSignal(loaded.controller.reply_ended, timeout=10_000):
+        loaded.send("hello")
+    for _ in range(2):
+        loaded.message_bar.show_message("Something went wrong; do something about it.")
+        assert loaded.message_bar.isVisible()
+        assert loaded.message_bar.visibleRegion().boundingRect().height() >= loaded.message_bar.height() - 1
+        loaded.actions_by_name["reading_view"].trigger()
+        QApplication.processEvents()

@@ -333,3 +333,20 @@ def test_the_event_loop_stays_alive_while_a_fast_engine_streams(
     assert len(beats) > len(batches)
     gaps = [later - earlier for earlier, later in pairwise(beats)]
     assert max(gaps) < 1.0, "generous: other work may hold the machine, a blocked window would take the whole reply"
+
+
+def test_what_was_being_written_waits_in_each_conversation_and_outlives_the_program(
+    qtbot: QtBot, loaded: MainWindow, make_window: MakeWindow
+) -> None:
+    with qtbot.waitSignal(loaded.controller.reply_ended, timeout=PATIENCE_MS):
+        loaded.send("first")
+    first = loaded.chats.current
+    assert first is not None
+    loaded.composer.set_text("half of it")
+    loaded.new_chat()
+    assert loaded.composer.text == ""
+    loaded.composer.set_text("something else")
+    again = make_window()
+    assert again.composer.text == "something else"
+    again.desk.open(first)
+    assert again.composer.text == "half of it"

@@ -23,7 +23,6 @@ FULL = Settings(
         draft=DraftOptions("mtp+ngram", 5, "adaptive"),
     ),
     show_refused=False,
-    unsent="half a\nsentence",
 )
 
 
@@ -67,13 +66,13 @@ def test_a_file_that_is_no_json_is_set_aside(tmp_path: Path) -> None:
 )
 def test_one_bad_field_costs_only_itself(tmp_path: Path, reply: dict[str, object], expected: ReplyChoices) -> None:
     file = SettingsFile(tmp_path)
-    file.path.write_text(json.dumps({"reply": reply, "unsent": "kept"}))
-    assert file.load() == Settings(reply=expected, unsent="kept")
+    file.path.write_text(json.dumps({"reply": reply, "geometry": "kept"}))
+    assert file.load() == Settings(reply=expected, geometry="kept")
 
 
 def test_fields_of_a_newer_version_survive(tmp_path: Path) -> None:
     file = SettingsFile(tmp_path)
-    file.path.write_text('{"voice": {"speed": 2}, "unsent": "x"}')
+    file.path.write_text('{"voice": {"speed": 2}, "geometry": "x"}')
     file.save(file.load())
     assert json.loads(file.path.read_text())["voice"] == {"speed": 2}
 

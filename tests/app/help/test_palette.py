@@ -43,3 +43,33 @@ def test_every_action_is_there_and_enter_does_the_chosen_one(qtbot: QtBot, windo
     qtbot.keyClick(palette.field, Qt.Key.Key_Up)
     qtbot.keyClick(palette.field, Qt.Key.Key_Return)
     assert window.memory.settings.theme == "dark"
+
+
+def test_conversations_are_offered_and_opened(qtbot: QtBot, loaded: MainWindow) -> None:
+    for text in ("about rivers", "about mountains"):
+        with qtbot.waitSignal(loaded.controller.reply_ended, timeout=10_000):
+            loaded.send(text)
+        loaded.new_chat()
+    loaded.actions_by_name["palette"].trigger()
+    palette = loaded.rooms.palette
+    assert palette is not None
+    palette.field.setText("rivers")
+    assert palette.list.item(0).data(COMMAND).group == "Conversation"
+    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
+    assert loaded.chats.title == "about rivers"
+
+
+def test_it_works_on_a_bare_window_and_shows_every_key(qtbot: QtBot, window: MainWindow) -> None:
+    """Without a model, a conversation or a recent model."""
+    window.actions_by_name["palette"].trigger()
+    palette = window.rooms.palette
+    assert palette is not None
+    shown = [palette.list.item(i).data(COMMAND) for i in range(palette.list.count())]
+    by_text = {command.text: command for command in shown}
+    for spec in ACTIONS:
+        if spec.keys and spec.name != "palette":
+            assert by_text[window.actions_by_name[spec.name].text().replace("&", "")].keys, spec.name
+    assert not by_text["Regenerate the last reply"].enabled
+    palette.field.setText("library")
+    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
+    assert window.rooms.shelf.dialog is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -11,6 +12,8 @@ from app.library.dialog import LibraryDialog
 from app.main_window import MainWindow
 from tests.app.conftest import PATIENCE_MS, MakeWindow
 from tests.app.scripted import Script
+
+VL = Path(__file__).parents[2] / "data" / "tiny-vl"
 
 
 def open_library(qtbot: QtBot, window: MainWindow, *folders: Path) -> LibraryDialog:
@@ -75,3 +78,25 @@ def test_folders_are_invited_watched_and_given_up(qtbot: QtBot, make_window: Mak
     stop.trigger()
     qtbot.waitUntil(lambda: dialog.model.row_of(str(models / "a")) < 0, timeout=PATIENCE_MS)
     assert window.memory.settings.folders == ()
+
+
+def test_a_model_opens_with_the_vision_tower_that_was_chosen_or_without(
+    qtbot: QtBot, window: MainWindow, models: Path
+) -> None:
+    """The tower lies beside a checkpoint that has one of its own; what was chosen last is proposed again."""
+    shutil.copytree(VL, models / "seeing", ignore=shutil.ignore_patterns("goldens*", "images"))
+    tower = str(models / "seeing" / "mmproj-tiny-vl-bf16.gguf")
+    for chosen, expected in (
+        (None, None),
+        (Path(tower).name, tower),
+        (None, tower),
+        ("the checkpoint's own vision tower", None),
+    ):
+        dialog = open_library(qtbot, window, models)
+        dialog.list.setCurrentIndex(dialog.model.index(dialog.model.row_of(str(models / "seeing"))))
+        assert dialog.details.tower.count() == 2
+        if chosen is not None:
+            dialog.details.tower.setCurrentText(chosen)
+        with qtbot.waitSignal(window.controller.loaded, timeout=PATIENCE_MS) as told:
+            dialog.details.open.click()
+        assert told.args[0].mmproj == expected, chosen

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QPointF
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.chat.transcript_model import TranscriptModel
 from app.history.store import Attachment
+from app.reading.link_focus import area_of, in_sight
 from app.reading.view import ReadingView
 from app.theme import LIGHT
 from engine import CommittedToken, Round
@@ -119,3 +121,37 @@ def test_a_picture_is_a_thumbnail_that_asks_to_be_enlarged(
     with qtbot.waitSignal(view.picture_wanted) as blocker:
         view.follow(*view.link_at(find_link(view, "picture:0")))
     assert blocker.args == [cat]
+
+
+def test_tab_goes_through_the_links_in_sight_and_enter_follows(
+    qtbot: QtBot, view: ReadingView, model: TranscriptModel
+) -> None:
+    reply(model, "See [a page](https://example.org).\n\n```python\nprint(1)\n```\n\nand\n\n```\nsecond\n```\n")
+    view.catch_up()
+    view.grab()
+    view.setFocus()
+    told = []
+    for _ in range(3):
+        assert view.focusNextPrevChild(True)
+        told.append(view.accessibleDescription())
+        ring = view.links.link
+        assert ring is not None
+        area = area_of(view.document(ring.piece), ring).translated(view.origin(ring.piece))
+        assert view.link_at(area.center())[1] == ring.target, "the ring is drawn where the link is"
+    assert told == ["Link: https://example.org", "Link: copy the code", "Link: copy the code"]
+    qtbot.keyClick(view, Qt.Key.Key_Return)
+    assert QGuiApplication.clipboard().text() == "second\n"
+    assert view.focusNextPrevChild(False)
+    qtbot.keyClick(view, Qt.Key.Key_Space)
+    assert QGuiApplication.clipboard().text() == "print(1)\n"
+    view.focusNextPrevChild(True)
+    view.focusNextPrevChild(True)
+    assert view.links.link is None, "Tab leaves after the last link"
+
+
+def test_links_that_were_scrolled_away_are_not_in_the_way(view: ReadingView, model: TranscriptModel) -> None:
+    reply(model, "```\nfirst\n```\n\n" + "words " * 3000 + "\n\n```\nlast\n```\n")
+    view.catch_up()
+    view.grab()
+    (link,) = in_sight(view)
+    assert view.document(link.piece).codes == ["last\n"]
