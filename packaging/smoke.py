@@ -1,6 +1,7 @@
 """`make test-wheel`: installs a wheel into a fresh environment, runs both programs, and takes it off again.
 
     python packaging/smoke.py dist/draftscope-0.1.0-py3-none-any.whl [--keep-cache]
+    python packaging/smoke.py --programs FOLDER           only runs the programs in a folder, as a frozen one's
 
 The home folder has spaces and letters beyond ASCII in its name, and the programs are started from another one. Prints
 a line for each thing that held and ends with code 1 at the first that did not. With `--keep-cache` kernels that this
@@ -33,23 +34,28 @@ class SmokeError(Exception):
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Install a wheel into a fresh environment and run it.")
-    parser.add_argument("wheel", type=Path)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("wheel", type=Path, nargs="?")
+    what.add_argument("--programs", type=Path, metavar="FOLDER", help="run the programs in this folder")
     parser.add_argument("--keep-cache", action="store_true", help="use kernels that were compiled before")
     arguments = parser.parse_args()
     try:
         with tempfile.TemporaryDirectory(prefix="draftscope-smoke-") as folder:
-            smoke(arguments.wheel.resolve(), Path(folder), arguments.keep_cache)
+            person = newcomer(Path(folder), arguments.keep_cache)
+            if arguments.programs is not None:
+                check_programs(arguments.programs.resolve(), person, Path(folder))
+            else:
+                smoke(arguments.wheel.resolve(), person, Path(folder))
     except SmokeError as error:
         print(f"failed: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def smoke(wheel: Path, folder: Path, keep_cache: bool) -> None:
+def smoke(wheel: Path, environment: Mapping[str, str], folder: Path) -> None:
     """Install, run, take off."""
     programs = install(wheel, folder / "environment")
-    environment = person(folder, keep_cache)
-    check_programs(programs / "draftscope-cli", programs / "draftscope", environment, folder)
+    check_programs(programs, environment, folder)
     run([programs / "python", "-m", "pip", "uninstall", "-qy", "draftscope"], environment, folder)
     left = [path for path in programs.parent.rglob("*draftscope*") if path.name != "__pycache__"]
     hold(not left, "uninstalling leaves nothing", f"{left} is left after uninstalling")
@@ -68,7 +74,7 @@ def install(wheel: Path, target: Path) -> Path:
     return programs
 
 
-def person(folder: Path, keep_cache: bool) -> dict[str, str]:
+def newcomer(folder: Path, keep_cache: bool) -> dict[str, str]:
     """The environment of somebody new."""
     home = folder / HOME
     home.mkdir()
@@ -80,8 +86,9 @@ def person(folder: Path, keep_cache: bool) -> dict[str, str]:
     return environment
 
 
-def check_programs(cli: Path, window: Path, environment: Mapping[str, str], folder: Path) -> None:
+def check_programs(programs: Path, environment: Mapping[str, str], folder: Path) -> None:
     """The terminal's program and the window, on the demo model that came with them."""
+    cli, window = programs / "draftscope-cli", programs / "draftscope"
     version = run([cli, "--version"], environment, folder).strip()
     hold(version.startswith("Draftscope "), f"{version} says its version", f"--version printed {version!r}")
     started = time.monotonic()
