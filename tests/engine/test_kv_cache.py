@@ -120,16 +120,18 @@ def test_a_conversation_goes_on_as_if_read_anew(models: GetModel, kv_cache: str)
 
 
 def test_caches_take_the_bytes_of_their_type(models: GetModel) -> None:
+    """Those of the trunk and of the MTP layer, and copies of them."""
     sizes = {}
     for kind in KV_TYPES:
-        target = models("demo", kind).new_target()
+        model = models("demo", kind)
+        target, mtp = model.new_target(), model.new_mtp()
+        assert mtp is not None
         empty = target.state.nbytes
-        target.forward([1] * 300)
-        copied = target.clone().state.nbytes - empty
-        sizes[kind] = target.state.nbytes - empty
-        assert copied == sizes[kind]
-    assert sizes["bf16"] * 2 == sizes["f32"]
-    assert sizes["q8"] * 32 == sizes["f32"] * 9
+        mtp.forward(target.forward([1] * 300), [1] * 300)
+        sizes[kind] = np.array([target.state.nbytes - empty, mtp.nbytes])
+        np.testing.assert_array_equal([target.clone().state.nbytes - empty, mtp.clone().nbytes], sizes[kind])
+    np.testing.assert_array_equal(sizes["bf16"] * 2, sizes["f32"])
+    np.testing.assert_array_equal(sizes["q8"] * 32, sizes["f32"] * 9)
 
 
 def test_a_model_tells_its_type_and_what_a_position_takes(models: GetModel) -> None:

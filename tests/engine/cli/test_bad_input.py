@@ -190,6 +190,7 @@ def test_nan_in_json_is_a_failed_record(run: Callable[..., Result], copy: Path) 
         (("generate", "demo", "--prompt", "a", "--threads", "0"), "threads is 0"),
         (("generate", "demo", "--prompt", "a", "--context", "4097"), "4097 is more than the 4096 positions"),
         (("generate", "demo", "--prompt", "a", "--memory-budget", "lots"), "'lots' is no memory budget"),
+        (("generate", "demo", "--prompt", "a", "--kv-cache", "q4"), "invalid choice: 'q4'"),
         (("generate", "demo", "--prompt", "a", "--logit-bias", "1"), "'1' is no bias"),
         (("generate", "demo", "--prompt", "a", "--sidecar", "nothing.safetensors"), "nothing.safetensors"),
         (("logits", "demo", "--tokens", "", "--out", "x.npz"), "There are no tokens"),
