@@ -4,14 +4,16 @@
 #   APPIMAGETOOL=/path/to/appimagetool sh packaging/linux/appimage.sh VERSION
 #
 # appimagetool and the runtime that it puts in front are downloads of the AppImage project; the release workflow fetches
-# both and checks their digests. With RUNTIME_FILE the runtime is that file instead of one that the tool downloads.
+# both and checks their digests. With RUNTIME_FILE the runtime is that file instead of one that the tool downloads. BUNDLE
+# and OUT name other folders than build/bundle/draftscope and dist.
 set -eu
 version=${1:?say the version}
 tool=${APPIMAGETOOL:-appimagetool}
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 cd "$here/../.."
 id=io.github.draftscope.Draftscope
-bundle=build/bundle/draftscope
+bundle=${BUNDLE:-build/bundle/draftscope}
+out=${OUT:-dist}
 [ -x "$bundle/draftscope" ] || { echo "There is no $bundle; make it with: make bundle" >&2; exit 1; }
 
 staging=$(mktemp -d)
@@ -39,8 +41,8 @@ exec "$here/usr/lib/draftscope/draftscope" "$@"
 RUN
 chmod 755 "$tree/AppRun"
 
-mkdir -p dist
-image="dist/draftscope-$version-$(uname -m).AppImage"
+mkdir -p "$out"
+image="$out/draftscope-$version-$(uname -m).AppImage"
 rm -f "$image"
 ARCH=$(uname -m) VERSION=$version "$tool" --no-appstream ${RUNTIME_FILE:+--runtime-file "$RUNTIME_FILE"} \
     --comp zstd "$tree" "$image"

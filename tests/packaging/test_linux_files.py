@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import configparser
+import re
 import shlex
 import shutil
 import subprocess
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ import pytest
 from app import APP_ID
 from app.__main__ import make_parser
 from engine import TraceHeader, TraceWriter, __version__
+from engine.cli.main import make_parser as make_cli_parser
 from tests.packaging.scripts import PACKAGING, load
 
 LINUX = PACKAGING / "linux"
@@ -69,15 +73,14 @@ def test_a_run_is_told_by_its_first_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command",
-    [
-        ["desktop-file-validate", str(DESKTOP)],
-        ["appstreamcli", "validate", "--no-net", str(METAINFO)],
-        *(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", str(LINUX / page)] for page in
-          ("draftscope.1", "draftscope-cli.1")),
-    ],
-)  # fmt: skip
+    "command", [["desktop-file-validate", str(DESKTOP)], ["appstreamcli", "validate", "--no-net", str(METAINFO)]]
+)
 def test_checkers_are_content(command: list[str]) -> None:
+    checked(command)
+
+
+def checked(command: list[str]) -> None:
+    """Run a checker, which may neither fail nor warn."""
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
     environment = {"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin", "MANROFFSEQ": ""}
@@ -86,7 +89,56 @@ def test_checkers_are_content(command: list[str]) -> None:
     assert "warning" not in result.stderr
 
 
-def test_manual_pages_know_all_options() -> None:
-    """`python packaging/linux/make_man.py` brings them up to date."""
+def test_manual_pages_know_all_options(tmp_path: Path) -> None:
     pages = load("linux/make_man.py").pages()
-    assert {name: (LINUX / name).read_text("utf-8") for name in pages} == pages
+    assert set(pages) == {"draftscope.1", "draftscope-cli.1"}
+    window, terminal = make_parser(), make_cli_parser()
+    for name, parsers in (("draftscope.1", [window]), ("draftscope-cli.1", [terminal, *commands(terminal)])):
+        page = pages[name].replace("\\-", "-")
+        wanted = {option for parser in parsers for action in parser._actions for option in action.option_strings}
+        assert {option for option in wanted - {"-h", "--help"} if f"\\fB{option}\\fR" not in page} == set()
+        (tmp_path / name).write_text(pages[name], encoding="utf-8")
+        checked(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", str(tmp_path / name)])
+
+
+def commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """The parsers of all commands, and of theirs."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield command
+                yield from commands(command)
+
+
+FAKE_TOOL = """#!/bin/sh
+while [ $# -gt 2 ]; do shift; done
+cp -RP "$1" "$2.AppDir" && touch "$2"
+"""
+"""In place of appimagetool: keeps the folder that it would pack."""
+
+
+def test_the_appimage_folder_is_complete_and_starts_both_programs(tmp_path: Path) -> None:
+    bundle = tmp_path / "a bundle"
+    bundle.mkdir()
+    for name in ("draftscope", "draftscope-cli"):
+        (bundle / name).write_text(f'#!/bin/sh\necho {name} "$@"\n')
+        (bundle / name).chmod(0o755)
+    tool = tmp_path / "appimagetool"
+    tool.write_text(FAKE_TOOL)
+    tool.chmod(0o755)
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "APPIMAGETOOL": str(tool),
+        "BUNDLE": str(bundle),
+        "OUT": str(tmp_path / "out"),
+    }
+    command = ["sh", str(LINUX / "appimage.sh"), "1.2.3"]
+    made = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+    assert re.fullmatch(r".*/draftscope-1\.2\.3-\w+\.AppImage", made)
+    folder = Path(f"{made}.AppDir")
+    for name in (f"{APP_ID}.desktop", f"{APP_ID}.png", ".DirIcon"):
+        assert (folder / name).is_file(), "links lead to what is there"
+    assert (folder / "usr/share/metainfo" / METAINFO.name).is_file()
+    for arguments, started in ((["a.gguf"], "draftscope a.gguf"), (["--cli", "doctor"], "draftscope-cli doctor")):
+        said = subprocess.run([folder / "AppRun", *arguments], capture_output=True, text=True, check=True)
+        assert said.stdout.strip() == started
