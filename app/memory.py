@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QByteArray, QObject, QTimer, Slot
@@ -28,6 +29,11 @@ class Memory(QObject):
         self._saver.setSingleShot(True)
         self._saver.setInterval(SAVE_DELAY_MS)
         self._saver.timeout.connect(self.save)
+
+    @property
+    def folder(self) -> Path:
+        """Where the settings lie."""
+        return self._file.path.parent
 
     def change(self, **changes: Any) -> None:
         """Set fields of the settings; they are written soon."""

@@ -19,12 +19,11 @@ from app.help.tour import Hint, Tour
 from app.history.desk import HistoryDesk
 from app.library.shelf import Shelf
 from app.memory import Memory
+from app.preferences.desk import PreferencesDesk
 from app.preferences.dialog import PreferencesDialog
-from app.settings import LoadChoices
 from app.style import Stylist
 from app.theme import Theme
 from app.worker import EngineHandle, LoadJob, LoadOutcome
-from engine import LoadOptions
 
 LOG = logging.getLogger("draftscope")
 
@@ -50,11 +49,12 @@ class Rooms(QObject):
         self.hints: Sequence[Hint] = ()
         self.tour: Tour | None = None
         self.log: LogDialog | None = None
-        self.preferences: PreferencesDialog | None = None
+        self._preferences = PreferencesDesk(window, memory, stylist, data)
+        self._preferences.theme_wanted.connect(self.theme_wanted)
+        self._preferences.open_requested.connect(self.open_requested)
         self.palette: Palette | None = None
         self.doctor: DoctorDialog | None = None
         self.about: AboutDialog | None = None
-        stylist.set_font_size(memory.settings.font_size)
         stylist.changed.connect(self._on_theme)
 
     def slots(self) -> Mapping[str, Callable[[], object]]:
@@ -76,12 +76,7 @@ class Rooms(QObject):
         others want."""
         self.actions = actions
         self._history = history
-        wanted = engine.options_for
-
-        def options(path: Path) -> LoadOptions:
-            return self._memory.settings.load.applied(wanted(path))
-
-        engine.options_for = options
+        self._preferences.attend(engine)
         engine.load_ended.connect(self._note_load)
         engine.fault.connect(LOG.error)
 
@@ -99,14 +94,12 @@ class Rooms(QObject):
 
     @Slot()
     def show_preferences(self) -> None:
-        if self.preferences is None:
-            self.preferences = PreferencesDialog(self._window)
-            self.preferences.theme_changed.connect(self.theme_wanted)
-            self.preferences.font_changed.connect(self._on_font)
-            self.preferences.load_changed.connect(self._on_load)
-        settings = self._memory.settings
-        self.preferences.show_values(self._stylist.mode, settings.font_size, settings.load)
-        _to_front(self.preferences)
+        _to_front(self._preferences.show())
+
+    @property
+    def preferences(self) -> PreferencesDialog | None:
+        """The preferences, once they have been entered."""
+        return self._preferences.dialog
 
     @Slot()
     def show_log(self) -> None:
@@ -167,15 +160,6 @@ class Rooms(QObject):
     @Slot(object)
     def _on_theme(self, theme: Theme) -> None:
         self.shelf.apply_theme(theme)
-
-    @Slot(float)
-    def _on_font(self, points: float) -> None:
-        self._memory.change(font_size=points)
-        self._stylist.set_font_size(points)
-
-    @Slot(object)
-    def _on_load(self, choices: LoadChoices) -> None:
-        self._memory.change(load=choices)
 
 
 def _to_front(dialog: QDialog) -> None:

@@ -13,10 +13,13 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from app.theme import ThemeMode
 from engine import DraftOptions, GenerateOptions, LoadOptions, OptionError, SamplingOptions
+
+if TYPE_CHECKING:
+    from engine import KvCache, Precision
 
 MOST_RECENT = 10
 FILE_NAME = "settings.json"
@@ -75,10 +78,18 @@ class LoadChoices:
 
     threads: int | None = None
     context: int | None = None
+    precision: Precision | None = None
+    kv_cache: KvCache = "f32"
 
     def applied(self, options: LoadOptions) -> LoadOptions:
         """The same options with what was chosen here."""
-        return replace(options, threads=self.threads, context=self.context)
+        return replace(
+            options,
+            threads=self.threads,
+            context=self.context,
+            precision=self.precision,
+            kv_cache=self.kv_cache,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,8 +65,10 @@ if TYPE_CHECKING:
     from engine.options import MAX_DRAFT_TOKENS as MAX_DRAFT_TOKENS
     from engine.options import DraftOptions as DraftOptions
     from engine.options import GenerateOptions as GenerateOptions
+    from engine.options import KvCache as KvCache
     from engine.options import LoadOptions as LoadOptions
     from engine.options import MemoryBudget as MemoryBudget
+    from engine.options import Precision as Precision
     from engine.options import SamplingOptions as SamplingOptions
     from engine.pictures import PictureSize as PictureSize
     from engine.planning import BudgetRange as BudgetRange
@@ -109,7 +111,7 @@ _HOMES = {
     "engine.loaded_model": ("Model", "ModelInfo"),
     "engine.loading": ("load_model",),
     "engine.options": (
-        "MAX_DRAFT_TOKENS", "DraftOptions", "GenerateOptions", "LoadOptions", "MemoryBudget",
+        "MAX_DRAFT_TOKENS", "DraftOptions", "GenerateOptions", "KvCache", "LoadOptions", "MemoryBudget", "Precision",
         "SamplingOptions",
     ),
     "engine.pictures": ("PictureSize",),

@@ -1,14 +1,16 @@
-"""The program's own settings: how it looks, and how the next model is opened. Each with a line that explains it."""
+"""The program's own settings: how it looks, how models are opened, where things lie. Each with an explanation."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QDialogButtonBox,
+    QFileDialog,
     QFrame,
     QScrollArea,
     QSpinBox,
@@ -17,11 +19,14 @@ from PySide6.QtWidgets import (
 )
 
 from app.chat.sampling_panel import Group
+from app.preferences.places import Places
 from app.settings import LARGEST_FONT, SMALLEST_FONT, LoadChoices
 from app.theme import GRID, ThemeMode
-from app.widgets import label, named
+from app.widgets import label, named, push
 
 THEMES: tuple[tuple[ThemeMode, str], ...] = (("system", "As the system"), ("light", "Light"), ("dark", "Dark"))
+PRECISIONS = ((None, "As it is stored"), ("q8", "8 bits (Q8_0)"), ("q4", "4 bits (Q4_0)"))
+CACHES = (("f32", "Exact (F32)"), ("bf16", "Half (BF16)"), ("q8", "8 bits (Q8_0)"))
 LEAST_CONTEXT = 16
 
 
@@ -31,19 +36,24 @@ class PreferencesDialog(QDialog):
     theme_changed = Signal(str)
     font_changed = Signal(float)
     load_changed = Signal(object)  # LoadChoices
+    reload_requested = Signal()
+    downloads_changed = Signal(object)  # Path, or None for the usual folder
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("preferencesDialog")
         self.setWindowTitle("Preferences")
-        self.resize(72 * GRID, 76 * GRID)
+        self.resize(76 * GRID, 88 * GRID)
         self.load = LoadChoices()
+        self.places = Places()
+        self.places.change_requested.connect(self._choose_downloads)
         page = named(QWidget(), "settingsPanel")
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, GRID, 0)
         column.setSpacing(2 * GRID)
         column.addWidget(self._look())
         column.addWidget(self._opening())
+        column.addWidget(self.places)
         column.addWidget(label("How replies are drafted and sampled is set in the Settings panel (Ctrl+,).", "caption"))
         column.addStretch(1)
         area = named(QScrollArea(), "settingsScroll")
@@ -53,6 +63,9 @@ class PreferencesDialog(QDialog):
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setWidget(page)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        self.defaults = buttons.addButton("Restore defaults", QDialogButtonBox.ButtonRole.ResetRole)
+        self.defaults.setToolTip("Everything in this window; conversations, models and presets stay")
+        self.defaults.clicked.connect(self.restore_defaults)
         buttons.rejected.connect(self.close)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
@@ -76,6 +89,23 @@ class PreferencesDialog(QDialog):
 
     def _opening(self) -> Group:
         group = Group("From the next model that is opened")
+        self.precision, self.kv_cache = QComboBox(), QComboBox()
+        for precision, text in PRECISIONS:
+            self.precision.addItem(text, precision)
+        for kind, text in CACHES:
+            self.kv_cache.addItem(text, kind)
+        group.add(
+            "Precision",
+            self.precision,
+            "Rounds the weights of a float checkpoint while it is opened, and keeps "
+            "all of them in memory; a checkpoint that is quantised already stays as it is.",
+        )
+        group.add(
+            "KV cache",
+            self.kv_cache,
+            "What is kept of each token of the context; smaller types let a long "
+            "context fit, and change replies slightly.",
+        )
         self.threads = QSpinBox(minimum=0, maximum=256)
         self.threads.setSpecialValueText("All cores")
         self.context = QSpinBox(minimum=LEAST_CONTEXT - 1, maximum=1 << 20, singleStep=1024)
@@ -87,19 +117,44 @@ class PreferencesDialog(QDialog):
         group.add("Context", self.context, "Most tokens of a conversation; caches grow with what is used of it.")
         for box in (self.threads, self.context):
             box.valueChanged.connect(self._on_load)
+        for choice in (self.precision, self.kv_cache):
+            choice.currentIndexChanged.connect(self._on_load)
+        self.reload = push("Open the model again now", self.reload_requested.emit)
+        self.reload.setToolTip("The model in use was opened with other settings than these")
+        column = group.layout()
+        assert column is not None
+        column.addWidget(self.reload)
         group.reset_requested.connect(self._reset_load)
         return group
 
     def show_values(self, theme: ThemeMode, font_size: float, load: LoadChoices) -> None:
         """Show what is set now, without telling anyone."""
         self.load = load
-        boxes = (self.theme, self.font_size, self.threads, self.context)
+        boxes = (self.theme, self.font_size, self.threads, self.context, self.precision, self.kv_cache)
         blockers = [QSignalBlocker(box) for box in boxes]
         self.theme.setCurrentIndex(self.theme.findData(theme))
         self.font_size.setValue(round(font_size) if font_size else self.font_size.minimum())
         self.threads.setValue(load.threads or 0)
         self.context.setValue(load.context or self.context.minimum())
+        self.precision.setCurrentIndex(self.precision.findData(load.precision))
+        self.kv_cache.setCurrentIndex(self.kv_cache.findData(load.kv_cache))
         del blockers
+
+    def show_reload(self, wanted: bool) -> None:
+        """Whether the model in use was opened with other settings."""
+        self.reload.setVisible(wanted)
+
+    @Slot()
+    def restore_defaults(self) -> None:
+        """Take back everything that is set in this window."""
+        self._reset_look()
+        self._reset_load()
+        self.downloads_changed.emit(None)
+
+    @Slot()
+    def _choose_downloads(self) -> None:
+        if folder := QFileDialog.getExistingDirectory(self, "A folder for downloads", str(Path.home())):
+            self.downloads_changed.emit(Path(folder))
 
     @Slot()
     def _on_font(self) -> None:
@@ -112,6 +167,8 @@ class PreferencesDialog(QDialog):
             self.load,
             threads=self.threads.value() or None,
             context=self.context.value() if self.context.value() >= LEAST_CONTEXT else None,
+            precision=self.precision.currentData(),
+            kv_cache=self.kv_cache.currentData(),
         )
         self._keep(choices)
 

@@ -55,6 +55,8 @@ class Transfer:
         if self.state == "running":
             if self.progress.note:
                 return f"{of} · {self.progress.note}"
+            if self.rate.per_second == 0:
+                return f"{of} · nothing is coming"
             speed, left = self.rate.per_second, self.rate.seconds_for(self.order.size - self.done)
             return of if speed is None or left is None else f"{of} · {_speed(speed)} · {duration_text(left)} left"
         said = {

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
     QHBoxLayout,
+    QHeaderView,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
@@ -91,6 +92,9 @@ class HubDialog(QDialog):
         tree.setHeaderLabels(["File", "Kind", "Format", "Size"])
         tree.setRootIsDecorated(False)
         tree.setUniformRowHeights(True)
+        tree.header().setStretchLastSection(False)
+        tree.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        tree.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         tree.itemChanged.connect(self._show_sum)
         tree.itemActivated.connect(self._toggle)
         return tree
@@ -108,6 +112,7 @@ class HubDialog(QDialog):
         self._transfers = QVBoxLayout()
         self._transfers.setContentsMargins(0, 0, 0, 0)
         self._transfers.setSpacing(GRID)
+        self._transfers.addStretch(1)
         holder = named(QWidget(), "settingsPanel")
         holder.setLayout(self._transfers)
         self.area = named(QScrollArea(), "settingsScroll")
@@ -191,6 +196,7 @@ class HubDialog(QDialog):
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
             chosen = part is self._desk.proposed
             item.setCheckState(0, Qt.CheckState.Checked if chosen else Qt.CheckState.Unchecked)
+            item.setTextAlignment(3, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             item.setData(0, DATA, part)
             item.setToolTip(0, "\n".join(f"{file.path}: {size_text(file.size)}" for file in part.files))
             said = f"{part.name}, {KINDS[part.kind]} {part.format}, {size_text(part.size)}"
@@ -199,10 +205,6 @@ class HubDialog(QDialog):
             if chosen:
                 tree.setCurrentItem(item)
         tree.blockSignals(False)
-        for column in range(1, 4):
-            tree.resizeColumnToContents(column)
-        others = sum(tree.columnWidth(column) for column in range(1, 4))
-        tree.setColumnWidth(0, max(24 * GRID, tree.viewport().width() - others - 2 * GRID))
 
     @Slot(QTreeWidgetItem)
     def _toggle(self, item: QTreeWidgetItem) -> None:
