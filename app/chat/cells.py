@@ -238,6 +238,13 @@ class Reply(Entry):
         """Index, among this reply's rounds, of the round that brought this cell."""
         return self._round_of[cell]
 
+    def number_of(self, record: Round) -> int:
+        """Index, among this reply's rounds, of a round, by its identity; -1 if it is not among them."""
+        for index in (record.index, record.index - 1):  # with and without the prompt's own token as round 0
+            if 0 <= index < len(self.rounds) and self.rounds[index] is record:
+                return index
+        return next((index for index, known in enumerate(self.rounds) if known is record), -1)
+
     def starts_round(self, cell: int) -> bool:
         """Whether this cell is the first of its round."""
         return cell == 0 or self._round_of[cell] != self._round_of[cell - 1]

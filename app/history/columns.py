@@ -6,6 +6,7 @@ import json
 import struct
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import overload
 
 from app.chat.cells import Reply
@@ -27,6 +28,19 @@ class StoredRounds(Sequence[Round]):
         self._count = count
         self._fetch = fetch
         self._pages: dict[int, list[Round]] = {}
+        self._held: dict[int, Round] = {}
+
+    def hold(self, first: int, last: int) -> list[Round]:
+        """Rounds first…last-1; from now on these very objects are given out for them."""
+        if any(number not in self._held for number in range(first, last)):
+            for number, record in enumerate(self._fetch(first, last), first):
+                self._held.setdefault(number, record)
+        return [self._held[number] for number in range(first, last)]
+
+    def number_of(self, record: Round) -> int:
+        """The number of a round that was given out and is still known, by its identity; -1 for any other."""
+        pages = ((page * PAGE + i, one) for page, some in self._pages.items() for i, one in enumerate(some))
+        return next((number for number, known in chain(self._held.items(), pages) if known is record), -1)
 
     def __len__(self) -> int:
         return self._count
@@ -42,6 +56,8 @@ class StoredRounds(Sequence[Round]):
         at = index + self._count if index < 0 else index
         if not 0 <= at < self._count:
             raise IndexError(index)
+        if at in self._held:
+            return self._held[at]
         page = at // PAGE
         if page not in self._pages:
             if len(self._pages) >= PAGES:
@@ -87,8 +103,17 @@ class StoredReply(Reply):
 
     def add_round(self, record: Round) -> None:
         if isinstance(self._stored, StoredRounds):  # it is being continued
-            self._stored = list(self._stored)
+            self._stored = [self._stored._held.get(at, record) for at, record in enumerate(self._stored)]
         super().add_round(record)
+
+    def hold(self, first: int, last: int) -> list[Round]:
+        """Rounds first…last-1, the same objects whenever they are asked for."""
+        stored = self._stored
+        return stored.hold(first, last) if isinstance(stored, StoredRounds) else list(stored[first:last])
+
+    def number_of(self, record: Round) -> int:
+        stored = self._stored
+        return stored.number_of(record) if isinstance(stored, StoredRounds) else super().number_of(record)
 
 
 def columns_of(reply: Reply) -> tuple[str, bytes]:

@@ -55,12 +55,6 @@ def find(view: TranscriptView, record: Round) -> tuple[int, int] | None:
     """(entry, index among its reply's rounds) of a round; the newest reply that has it counts."""
     for entry in reversed(range(len(view.model.entries))):
         reply = view.model.entries[entry]
-        if not isinstance(reply, Reply):
-            continue
-        for index in (record.index, record.index - 1):  # with and without the prompt's own token as round 0
-            if 0 <= index < len(reply.rounds) and reply.rounds[index] is record:
-                return entry, index
-        index = next((i for i, known in enumerate(reply.rounds) if known is record), -1)
-        if index >= 0:
+        if isinstance(reply, Reply) and (index := reply.number_of(record)) >= 0:
             return entry, index
     return None

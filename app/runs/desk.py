@@ -18,6 +18,7 @@ from app.runs.recorder import RunRecorder
 from app.runs.run_view import RunView
 from app.runs.runs_panel import RunsPanel
 from app.runs.store import SUFFIX, RunStore
+from app.runs.stored_feed import StoredFeed
 from app.theme import Theme
 from app.widgets import push
 from app.worker import EngineHandle, TaskJob
@@ -55,7 +56,11 @@ class RunDesk(QObject):
         self._chat_link = RoundLink(view, inspector, self)
         self._run_link = RoundLink(self.run.view, inspector, self)
         self._run_link.on = False
+        self._view = view
         self._chat_rounds: list[Round] = []
+        self.stored = StoredFeed(self)
+        self.stored.read.connect(self._on_stored)
+        self.stored.ended.connect(inspector.refresh_soon)
         self._proof: TaskJob | None = None
         self._measure: TaskJob | None = None
         self._progress = QTimer(self, interval=_PROGRESS_MS)
@@ -97,6 +102,7 @@ class RunDesk(QObject):
     @Slot()
     def begin_reply(self) -> None:
         """A reply of the chat begins: nothing else is looked at now."""
+        self.stored.stop()
         self.stop()
         self.show_chat()
         self._chat_link.leave()
@@ -118,11 +124,18 @@ class RunDesk(QObject):
 
     @Slot()
     def clear(self) -> None:
-        """Another conversation is open."""
+        """Another conversation, or another path, is open: its rounds come from the history."""
         self._chat_rounds.clear()
         self.show_chat()
         self._inspector.clear()
         self._chat_link.leave()
+        self.stored.start(self._view.model.entries)
+
+    @Slot(object)
+    def _on_stored(self, rounds: list[Round]) -> None:
+        self._chat_rounds += rounds
+        if not self.showing_run:
+            self._inspector.add_records(rounds)
 
     def apply_theme(self, theme: Theme) -> None:
         """Use another palette."""

@@ -129,3 +129,25 @@ def test_what_could_not_be_written_for_a_while_is_written_later(store: Store) ->
     recorder(finished(rounds))
     assert recorder.problem == ""
     assert store.message(reply.id).content == " ".join(WORDS)  # type: ignore[union-attr]
+
+
+def test_rounds_that_are_held_stay_the_same_objects_when_pages_go(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.history.columns.PAGE", 2)
+    monkeypatch.setattr("app.history.columns.PAGES", 1)
+    _, message = say(store, LONG)
+    reply = store.rounds.reply(message.id)
+    assert isinstance(reply, StoredReply)
+    held = reply.hold(10, 20)
+    assert reply.rounds[15] is held[5]
+    assert reply.rounds[30] is not None  # another page takes the place of the one before
+    assert reply.rounds[15] is held[5]
+    assert reply.hold(8, 12)[2:] == held[:2]
+    assert reply.hold(10, 20)[3] is held[3]
+    assert reply.number_of(held[7]) == 17
+    assert reply.number_of(reply.rounds[200]) == 200
+    assert reply.number_of(next(iter(reply.rounds))) == -1  # which was read for somebody else
+    reply.add_round(held[0])
+    assert reply.rounds[15] is held[5]
+    assert reply.number_of(held[7]) == 17
