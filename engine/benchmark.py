@@ -59,6 +59,7 @@ def measure(
         "read_gb_s": round(read, 3),
         "bandwidth_share": round(read / memory_bandwidth(model.info.threads), 3),
         "threads": model.info.threads,
+        "kv_cache": model.info.kv_cache,
         "model": model.info.name,
         "formats": list(model.info.formats),
     }

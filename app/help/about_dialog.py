@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import platform
+import sys
 import threading
 from collections.abc import Callable
-from importlib.resources import files
+from pathlib import Path
 
 import PySide6
 from PySide6.QtCore import Qt, Slot
@@ -24,14 +25,17 @@ LEAD = (
     "Licence: Apache-2.0. Your conversations stay on this computer."
 )
 NOTICES = "THIRD-PARTY-NOTICES.txt"
-"""Among the resources of a frozen program, which brings along what others made."""
+"""Beside a frozen program, which brings along what others made; inside an .app among its resources."""
 MARK = 64
 
 
 def notices() -> str:
     """The licences of what this program brings along; empty if it brings nothing, as when pip installed it."""
-    file = files("resources").joinpath(NOTICES)
-    return file.read_text("utf-8") if file.is_file() else ""
+    if not getattr(sys, "frozen", False):
+        return ""
+    folder = Path(sys.executable).resolve().parent
+    places = (folder / NOTICES, folder.parent / "Resources" / NOTICES)
+    return next((place.read_text("utf-8") for place in places if place.is_file()), "")
 
 
 class AboutDialog(QDialog):

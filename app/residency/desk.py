@@ -32,6 +32,7 @@ class MemoryDesk(QObject):
         self._engine = engine
         self._memory = memory
         self.panel = MemoryPanel(theme)
+        self.panel.kv_for_next = lambda: memory.settings.load.kv_cache
         self.watch = Watch(engine.look, parent=self)
         self._info: ModelInfo | None = None
         self._job: TaskJob | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from app.widgets import label, push
 from engine import LoadProgress, Record
 
 if TYPE_CHECKING:
-    from engine import BudgetRange, ModelInfo
+    from engine import BudgetRange, KvCache, ModelInfo
 
 Target = tuple[Path, Path | None]
 """A checkpoint, and the sidecar with it."""
@@ -48,6 +48,9 @@ class MemoryPanel(QScrollArea):
         self.plans.ready.connect(self._on_plans)
         self.plans.failed.connect(self._on_no_plan)
         self._in_use: Target | None = None
+        self._kv_in_use: KvCache = "f32"
+        self.kv_for_next: Callable[[], KvCache] = lambda: "f32"
+        """What the next model that is loaded will store keys and values as."""
         self._planned: Target | None = None
         self._stale = False
         self.lanes_model = LanesModel()
@@ -68,6 +71,7 @@ class MemoryPanel(QScrollArea):
     def show_model(self, info: ModelInfo) -> None:
         """A model has been loaded."""
         self._in_use = Path(info.path), Path(info.sidecar) if info.sidecar else None
+        self._kv_in_use = info.kv_cache
         self.lanes_model.clear()
         self._plan_in_use()
 
@@ -161,7 +165,8 @@ class MemoryPanel(QScrollArea):
             if self.budget.plan is None or self.budget.path != self._planned[0]:
                 self.budget.show_notice(f"Planning {self._planned[0].name}: reading headers and measuring the disk…")
             held = self.strip.glance.memory_bytes if self._planned == self._in_use else 0
-            self.plans.ask(*self._planned, held=held)
+            kv_cache = self._kv_in_use if self._planned == self._in_use else self.kv_for_next()
+            self.plans.ask(*self._planned, held=held, kv_cache=kv_cache)
 
     @Slot(object)
     def _on_plans(self, plans: BudgetRange) -> None:

@@ -33,7 +33,8 @@ def spent(plan: Plan) -> str:
 
 def beside(plan: Plan) -> str:
     """What a conversation takes on top of the budget."""
-    return f"A conversation of {plan.context:,} tokens takes {size_text(plan.session_bytes)} more."
+    stored = "" if plan.kv_cache == "f32" else f" with keys and values stored as {plan.kv_cache}"
+    return f"A conversation of {plan.context:,} tokens takes {size_text(plan.session_bytes)} more{stored}."
 
 
 def expected(plan: Plan) -> str:

@@ -14,7 +14,7 @@ from app.courier import Courier
 from engine import Cancelled, CancelToken, EngineError
 
 if TYPE_CHECKING:
-    from engine import BudgetRange, Machine
+    from engine import BudgetRange, KvCache, Machine
 
 USUAL_CONTEXT = 32_768
 """Tokens of the conversation whose memory is shown: few fill the longest contexts."""
@@ -59,14 +59,16 @@ class Plans(QObject):
         """A plan is being worked out."""
         return self._asked is not None
 
-    def ask(self, path: Path, sidecar: Path | None = None, held: int = 0) -> None:
+    def ask(self, path: Path, sidecar: Path | None = None, held: int = 0, kv_cache: KvCache = "f32") -> None:
         """Plan budgets for a checkpoint; `ready` or `failed` answers, unless something else is asked before. `held`:
-        bytes of memory that its weights hold now."""
+        bytes of memory that its weights hold now; `kv_cache`: what keys and values are stored as."""
         self.forget()
         token = self._asked = CancelToken()
         # The thread gets nothing of Qt: it may outlive the window, and this object with it.
         plan, turn, put = self._plan, self._one_at_a_time, self._courier.box.put
-        options = {"context": USUAL_CONTEXT, "machine": self._machines.get(path), "held": held, "cancel": token}
+        machine = self._machines.get(path)
+        beside = {"context": USUAL_CONTEXT, "kv_cache": kv_cache}
+        options = {"machine": machine, "held": held, "cancel": token, **beside}
 
         def work() -> None:
             with turn:

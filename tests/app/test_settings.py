@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import MOST_RECENT, RecentModel, ReplyChoices, Settings, SettingsFile
+from app.settings import MOST_RECENT, LoadChoices, RecentModel, ReplyChoices, Settings, SettingsFile
 from engine import DraftOptions, SamplingOptions
 
 FULL = Settings(
@@ -22,6 +22,7 @@ FULL = Settings(
         thinking=True,
         draft=DraftOptions("mtp+ngram", 5, "adaptive"),
     ),
+    load=LoadChoices(3, 2048, kv_cache="bf16"),
     show_refused=False,
 )
 

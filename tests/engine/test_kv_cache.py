@@ -18,6 +18,7 @@ from engine.files.checkpoint import open_checkpoint
 from engine.kernels.kv_types import KV_TYPES
 from engine.kv_cache import kv_type_for
 from engine.options import KvCache
+from engine.run_identity import describe_run
 from tests.conftest import DATA
 from tests.engine.model.conftest import goldens
 
@@ -138,6 +139,10 @@ def test_a_model_tells_its_type_and_what_a_position_takes(models: GetModel) -> N
     infos = [models("demo", kind).info for kind in KV_TYPES]
     assert [info.kv_cache for info in infos] == list(KV_TYPES)
     assert [info.position_bytes * 9 // infos[2].position_bytes for info in infos] == [32, 16, 9]
+
+
+def test_a_run_tells_its_type(models: GetModel) -> None:
+    assert describe_run(models("demo", "q8").info, GenerateOptions(), "", []).settings["kv_cache"] == "q8"
 
 
 def test_refusals() -> None:

@@ -29,6 +29,7 @@ def test_the_next_load_follows_and_the_next_start_remembers(
     dialog.kv_cache.setCurrentIndex(2)
     options = window.engine.options_for(Path("/models/first"))
     assert (options.threads, options.context, options.precision, options.kv_cache) == (1, 2048, "q8", "q8")
+    assert window.weights.panel.kv_for_next() == "q8"
     with qtbot.waitSignal(window.controller.loaded, timeout=PATIENCE_MS):
         window.load(Path("/models/first"))
     window.memory.save()

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 import engine
 from app.residency.glance import Glance
 from app.residency.panel import MemoryPanel
-from app.residency.plan_words import expected, spent
+from app.residency.plan_words import beside, expected, spent
 from app.residency.strip import unit_name
 from app.style import Stylist
 from app.theme import DARK, LIGHT
@@ -53,6 +53,18 @@ def test_before_loading_the_button_loads_with_the_budget(qtbot: QtBot, panel: Me
     with qtbot.waitSignal(panel.load_requested, timeout=PATIENCE_MS) as asked:
         panel.budget.apply.click()
     assert asked.args == [TINY, None, plans.plans[0].minimum]
+
+
+def test_a_plan_is_for_the_kv_cache_that_is_in_use_or_comes_next(qtbot: QtBot, panel: MemoryPanel) -> None:
+    exact = planned(qtbot, panel).automatic
+    panel.kv_for_next = lambda: "q8"
+    small = planned(qtbot, panel).automatic
+    assert small.session_bytes < exact.session_bytes
+    assert panel.budget.beside.text() == beside(small)
+    assert "keys and values stored as q8." in beside(small)
+    with qtbot.waitSignal(panel.plans.ready, timeout=PATIENCE_MS) as answer:
+        panel.show_model(model_info(TINY, kv_cache="bf16"))
+    assert answer.args[0].automatic.kv_cache == "bf16"
 
 
 def test_the_model_in_use_gets_its_budget_changed(qtbot: QtBot, panel: MemoryPanel) -> None:

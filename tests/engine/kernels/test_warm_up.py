@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import engine
 from engine.kernels.context import ComputeContext
+from engine.kernels.formats import FORMATS
 from engine.kernels.warm_up import kernels_for, warm_up
+from tests.conftest import DATA
 
 
 def test_reports_each_kernel_and_ends_at_the_total() -> None:
@@ -21,6 +24,15 @@ def test_reports_each_kernel_and_ends_at_the_total() -> None:
 def test_a_model_without_experts_needs_no_router() -> None:
     with_experts, without = ({item.name for item in kernels_for(experts)} for experts in (True, False))
     assert with_experts - without == {"route"}
+
+
+@pytest.mark.parametrize(("name", "experts"), [("tiny-dense", False), ("tiny-moe", True)])
+def test_loading_prepares_what_the_model_needs(name: str, experts: bool) -> None:
+    told: list[engine.LoadProgress] = []
+    model = engine.load_model(DATA / name, progress=told.append)
+    model.close()
+    totals = {record.total for record in told if record.stage == "kernels"}
+    assert totals == {len(kernels_for(experts)) + len(set(model.info.formats) & set(FORMATS))}
 
 
 def test_can_be_cancelled_between_two_kernels() -> None:
