@@ -38,6 +38,8 @@ class Hub:
         """Statuses with which the next requests for contents are refused."""
         self.hold_at: int | None = None
         """Byte of an answer before which it waits for `go`."""
+        self.elsewhere = False
+        """Whether contents come from another host, by an address that is handed out, as the real hub does it."""
         self.go = threading.Event()
         self.held = threading.Event()
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(self))
@@ -82,6 +84,9 @@ def handler_of(hub: Hub) -> type[BaseHTTPRequestHandler]:
                     self.answer(search(hub, parse_qs(url.query)))
                 elif path.startswith("/api/models/"):
                     self.info(path.removeprefix("/api/models/"))
+                elif path.startswith("/elsewhere/"):
+                    repo, _, file = path.removeprefix("/elsewhere/").partition("/-/")
+                    self.send_range(hub.repos[repo].files[file])
                 else:
                     self.contents(path.lstrip("/"))
             except (BrokenPipeError, ConnectionResetError):
@@ -106,6 +111,11 @@ def handler_of(hub: Hub) -> type[BaseHTTPRequestHandler]:
                 self.refuse(401, "GatedRepo")
             elif hub.failures:
                 self.refuse(hub.failures.pop(0), "")
+            elif hub.elsewhere:
+                self.send_response(302)
+                self.send_header("Location", f"http://localhost:{hub.server.server_port}/elsewhere/{name}/-/{path}")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
             else:
                 self.send_range(repo.files[path])
 

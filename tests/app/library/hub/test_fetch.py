@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,7 @@ from app.library.hub.fetch import Progress, Stop, fetch
 from app.library.hub.files import HubFile, parts
 from app.library.hub.order import ORDER_NAME, Order, OrderError
 from tests.app.library.hub.conftest import TOWER, WEIGHTS
-from tests.app.library.hub.server import COMMIT, Hub
+from tests.app.library.hub.server import COMMIT, PIECE, Hub
 
 FILE = "tiny-Q4_K_M.gguf"
 
@@ -102,6 +105,45 @@ def test_stopped_in_the_middle_it_goes_on_from_there(hub: Hub, tmp_path: Path) -
     assert not (tmp_path / ORDER_NAME).exists()
 
 
+def test_a_killed_program_goes_on_from_where_it_was(hub: Hub, tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from app.library.hub import client; "
+        "from app.library.hub.fetch import fetch, Progress; from app.library.hub.order import Order; "
+        "listing = client.list_files('someone/tiny-GGUF'); "
+        "files = tuple(f for f in listing.files if f.path == sys.argv[2]); "
+        "fetch(Order(listing.repo, listing.commit, Path(sys.argv[1]), files), client.stream, Progress())"
+    )
+    hub.hold_at = 13 * PIECE
+    child = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), FILE])
+    assert hub.held.wait(30)
+    part = tmp_path / f"{FILE}.part"
+    while not part.exists() or part.stat().st_size < 13 * PIECE:
+        time.sleep(0.01)
+    child.kill()
+    child.wait()
+    hub.hold_at = None
+    hub.go.set()
+    left = order.load(tmp_path)
+    assert left is not None
+    get(left)
+    assert (tmp_path / FILE).read_bytes() == WEIGHTS
+    assert hub.fetched(FILE)[-1] == f"bytes={13 * PIECE}-{len(WEIGHTS) - 1}"
+
+
+def test_a_token_does_not_go_along_to_another_host(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_x")
+    hub.elsewhere = True
+    hub.cut_after = [100_000]
+    get(order_of(tmp_path, "someone/tiny-GGUF", FILE))
+    assert (tmp_path / FILE).read_bytes() == WEIGHTS
+    there = [headers for _, path, headers in hub.requests if path.startswith("/elsewhere/")]
+    assert len(there) == 2
+    assert not any("authorization" in headers for headers in there)
+    assert all(headers["range"].startswith("bytes=") for headers in there)
+    asked = [headers for _, path, headers in hub.requests if "/resolve/" in path]
+    assert all(headers["authorization"] == "Bearer hf_x" for headers in asked)
+
+
 @pytest.mark.parametrize("name", [FILE, "config.json"])
 def test_what_arrives_damaged_is_deleted_and_said(hub: Hub, tmp_path: Path, name: str) -> None:
     repo = "someone/tiny-GGUF" if name == FILE else "someone/tiny"
@@ -141,9 +183,6 @@ def test_what_cannot_fit_is_not_begun(hub: Hub, tmp_path: Path) -> None:
 
 def test_a_disk_that_fills_up_is_told_and_what_is_there_stays(hub: Hub, tmp_path: Path) -> None:
     """A real limit of the system on the size of files, in a process of its own."""
-    import subprocess
-    import sys
-
     code = (
         "import resource, signal, sys; from pathlib import Path; "
         "from app.library.hub import client; from app.library.hub.fetch import fetch, Progress; "
