@@ -89,6 +89,11 @@ class TranscriptCanvas(QAbstractScrollArea):
         self._sticky = True
         self._settle()
 
+    def show_start(self) -> None:
+        """Show the beginning, and stay there when the rest is laid out."""
+        self.verticalScrollBar().setValue(0)
+        self._sticky = False
+
     @property
     def at_end(self) -> bool:
         """Whether the view follows the newest text."""

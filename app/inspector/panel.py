@@ -14,7 +14,7 @@ from app.inspector.round_table import RoundTable
 from app.inspector.rounds_model import SHOWN_ROUNDS, Headline, RoundsModel, RoundWindow
 from app.inspector.scrubber import Scrubber
 from app.theme import Theme, current_theme
-from app.widgets import label
+from app.widgets import label, named
 from engine import Record, Round
 
 if TYPE_CHECKING:  # with it comes pyqtgraph, for which the window's first paint does not wait
@@ -330,7 +330,7 @@ class InspectorPanel(QWidget):
 
     def _page(self) -> QScrollArea:
         """Where the plots go."""
-        soon = label("The plots fill while a reply is written.", "caption")
+        soon = named(label("The plots fill while a reply is written.", "caption"), "inspectorBody")
         soon.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._scroll = QScrollArea()
         self._scroll.setObjectName("inspectorScroll")

@@ -281,7 +281,8 @@ class PlotCard(QWidget):
         column.addLayout(stack, 1)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(240, PLOT_HEIGHT + 40)
+        """As narrow as a dock may be, but never so low that an axis is cut off."""
+        return QSize(240, super().minimumSizeHint().height())
 
 
 def _caption(font: QFont) -> QFont:

@@ -14,9 +14,9 @@ from app.inspector.rounds_model import RoundsModel, RoundWindow
 from app.theme import Theme
 
 KINDS: tuple[tuple[str, type[PlotCard]], ...] = (
+    ("positions", AcceptancePlot),  # what the program is about comes first, in sight of a small window
     ("time", TimePlot),
     ("speeds", SpeedPlot),
-    ("positions", AcceptancePlot),
     ("lengths", LengthPlot),
     ("calibration", CalibrationPlot),
     ("cost", CostPlot),

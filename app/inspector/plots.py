@@ -198,11 +198,13 @@ class SpeedPlot(RoundPlot):
         """The line of plain decoding."""
         self._plain.setVisible(tokens_per_s is not None)
         self._plain.setValue(tokens_per_s or 0.0)
+        self.show_key()
         if self._window is not None:
             self.show_rounds(self._window)
 
     def key(self) -> Sequence[tuple[str, str]]:
-        return ((self._theme.accent, "with drafts"), (self._theme.plain, "plain"))
+        plain = ((self._theme.plain, "plain"),) if self._plain.isVisible() else ()
+        return ((self._theme.accent, "with drafts"), *plain)
 
     def paint_in(self, theme: Theme) -> None:
         super().paint_in(theme)

@@ -134,14 +134,17 @@ def delta_row(delta: Delta) -> tuple[str, str, str, str, str]:
     digits, unit = delta.digits, f" {delta.unit}" if delta.unit else ""
 
     def number(value: float | None, sign: str = "") -> str:
-        return "–" if value is None else f"{value:{sign}.{digits}f}"
+        return "–" if value is None else f"{value:{sign}.{digits}f}".replace("-", "−")
+
+    def measured(value: float | None, sign: str = "") -> str:
+        return number(value, sign) + (unit if value is not None else "")
 
     interval = f"{number(delta.low, '+')} … {number(delta.high, '+')}{unit}" if delta.low is not None else ""
     return (
         delta.name,
-        number(delta.first) + unit,
-        number(delta.second) + unit,
-        number(delta.delta, "+") + unit,
+        measured(delta.first),
+        measured(delta.second),
+        measured(delta.delta, "+"),
         interval if delta.certain or not interval else f"{interval} (may be chance)",
     )
 

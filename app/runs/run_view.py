@@ -66,7 +66,7 @@ class RunView(QWidget):
         self.transcript.begin_reply()
         self.transcript.add_records(trace.records)
         self.transcript.end_reply()
-        self.view.verticalScrollBar().setValue(0)
+        self.view.show_start()
 
     def mark(self, record: Round | None) -> None:
         """Mark a round and bring it into sight."""

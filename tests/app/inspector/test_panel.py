@@ -286,3 +286,20 @@ def test_a_panel_that_is_hidden_makes_its_plots_once_it_is_shown(qtbot: QtBot) -
     assert not panel._apart.isActive()
     panel.show()
     qtbot.waitUntil(lambda: panel._whole is not None)
+
+
+def test_acceptance_comes_first_and_plain_decoding_is_in_the_key_once_measured(panel: InspectorPanel) -> None:
+    assert panel.plots.cards[0] is panel.plots.positions
+    assert [words for _, words in panel.plots.speeds.key()] == ["with drafts"]
+    panel.show_plain(20.0)
+    assert [words for _, words in panel.plots.speeds.key()] == ["with drafts", "plain"]
+
+
+def test_no_plot_is_cut_off_in_a_low_window(panel: InspectorPanel, qtbot: QtBot) -> None:
+    panel.resize(360, 600)
+    panel.show()
+    qtbot.waitExposed(panel)
+    panel.add_records(script.reply())
+    panel.refresh()
+    for card in cards(panel):
+        assert card.widget.geometry().bottom() < card.height(), card.title

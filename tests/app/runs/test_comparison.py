@@ -73,6 +73,11 @@ def test_a_faster_run_is_told_from_chance() -> None:
 def test_runs_without_rounds_compare_without_figures() -> None:
     assert delta(trace(), trace(AB), "Tokens per second").first is None
     assert delta_row(delta(trace(), trace(AB), "Tokens per second"))[1:4:2] == ("–", "–")
+    assert delta_row(delta(trace(), trace(AB), "Drafts accepted, of tested"))[1] == "–", "nothing, and so no per cent"
+
+
+def test_less_is_written_with_a_minus_sign() -> None:
+    assert delta_row(delta(trace(AB, AB), trace(AB), "Rounds"))[3] == "−1"
 
 
 def test_settings_that_differ_are_named_and_others_are_not() -> None:

@@ -191,3 +191,13 @@ def test_rounds_of_the_chat_are_not_mixed_with_those_of_an_open_run(
     assert chat is not None
     shown = [r for r in chat.rounds if isinstance(r, Round) and r.index > 0]
     assert loaded.inspector.model.log == shown
+
+
+def test_a_long_run_is_shown_from_its_beginning(loaded: MainWindow, qtbot: QtBot, script: Script) -> None:
+    script.words = tuple(f"word{n}" for n in range(900))
+    answered(loaded, qtbot)
+    qtbot.waitUntil(lambda: len(loaded.runs.store.summaries()) == 1, timeout=PATIENCE_MS)
+    loaded.runs.open_path(loaded.runs.store.summaries()[0].path)
+    bar = loaded.runs.run.view.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > 0 and loaded.runs.run.view.document.waiting == 0, timeout=PATIENCE_MS)
+    assert bar.value() == 0
