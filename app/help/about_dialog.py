@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import platform
-import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
+from importlib.resources import files
 
 import PySide6
 from PySide6.QtCore import Qt, Slot
@@ -25,17 +24,14 @@ LEAD = (
     "Licence: Apache-2.0. Your conversations stay on this computer."
 )
 NOTICES = "THIRD-PARTY-NOTICES.txt"
-"""Beside a frozen program, which brings along what others made; inside an .app among its resources."""
+"""Among the resources of a frozen program, which brings along what others made."""
 MARK = 64
 
 
 def notices() -> str:
     """The licences of what this program brings along; empty if it brings nothing, as when pip installed it."""
-    if not getattr(sys, "frozen", False):
-        return ""
-    folder = Path(sys.executable).resolve().parent
-    places = (folder / NOTICES, folder.parent / "Resources" / NOTICES)
-    return next((place.read_text("utf-8") for place in places if place.is_file()), "")
+    file = files("resources").joinpath(NOTICES)
+    return file.read_text("utf-8") if file.is_file() else ""
 
 
 class AboutDialog(QDialog):

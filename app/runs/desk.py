@@ -221,7 +221,8 @@ class RunDesk(QObject):
             why = "The engine is busy; prove the reply when it has ended." if self._engine.busy else _NO_REPLY
             self.said.emit(why, "info")
             return
-        self._proof = self._engine.task(lambda _model, session, task: prove(session, task, job, reply))
+        closed = self.recorder.last_closed if job.answer_now.asked else None
+        self._proof = self._engine.task(lambda _model, session, task: prove(session, task, job, reply, closed))
         self.said.emit("Proving the last reply…", "info")
         self._progress.start()
         self._show_buttons()

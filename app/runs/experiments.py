@@ -5,11 +5,12 @@ Both run in the engine's thread as tasks.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.worker import ReplyJob, SessionLike, TaskJob, records_of
-from engine import DraftOptions, EngineError, Failed, Finished, PrefillProgress, Round
+from engine import DraftOptions, EngineError, Failed, Finished, PrefillProgress, Record, Round
 
 if TYPE_CHECKING:
     from engine import GenerateOptions, SelfCheck
@@ -27,16 +28,33 @@ class Proof:
     """Whether the reply, said once more with drafts, had the same tokens."""
 
 
-def prove(session: SessionLike | None, task: TaskJob, job: ReplyJob, reply: Finished | Failed) -> Proof:
+def closed_thought(records: Iterable[Record]) -> int | None:
+    """After how many thinking tokens a thought was closed by force; None if none was. The round that closes it has
+    several tokens, but no drafts."""
+    thought = 0
+    for record in records:
+        if isinstance(record, Round):
+            if record.phase == "think" and len(record.committed) > 1 and not record.drafts:
+                return thought
+            thought += sum(token.phase == "think" for token in record.committed)
+    return None
+
+
+def prove(
+    session: SessionLike | None, task: TaskJob, job: ReplyJob, reply: Finished | Failed, closed: int | None = None
+) -> Proof:
     """Say the reply once more with drafts, keeping what each row of logits was, then read it without drafts, one token
     at a time, and compare every row bit by bit.
 
     Replies do not keep their rows while they are written: with a wide vocabulary that costs milliseconds a token.
+    `closed`: after so many tokens the person ended the thought; a budget ends it again at the same token.
     """
     if session is None:
         raise EngineError("There is no reply to prove yet.")
     total = len(reply.tokens)
     options = replace(job.options, provable=True, top_alternatives=0, max_new_tokens=max(1, total))
+    if closed is not None:
+        options = replace(options, think_budget=closed)
     said = 0
     tokens: tuple[int, ...] = ()
     for record in records_of(session, replace_job(job, options, task)):

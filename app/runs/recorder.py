@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, SignalInstance, Slot
 
+from app.runs.experiments import closed_thought
 from app.runs.store import RunStore
 from app.worker import EngineHandle, ModelLike, ReplyJob, SessionLike, TaskJob
 from engine import EngineError, Failed, Finished, Record, Round, TraceHeader, __version__
@@ -34,6 +35,8 @@ class RunRecorder(QObject):
         self.last_job: ReplyJob | None = None
         """The newest reply that was finished here."""
         self.last_reply: Finished | Failed | None = None
+        self.last_closed: int | None = None
+        """After how many tokens its thought was closed by force."""
         engine.reply_ended.connect(self._on_reply_ended)
         engine.task_ended.connect(self._on_described)
 
@@ -56,7 +59,7 @@ class RunRecorder(QObject):
         records, self._records = tuple(self._records), []
         if not records or not isinstance(records[-1], Finished | Failed):
             return  # a reply that was given up: its records went nowhere
-        self.last_job, self.last_reply = job, records[-1]
+        self.last_job, self.last_reply, self.last_closed = job, records[-1], closed_thought(records)
         if any(isinstance(record, Round) for record in records):
             task = self._engine.task(lambda model, session, _task: describe(model, session, job))
             self._waiting[task] = records

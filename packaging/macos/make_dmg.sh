@@ -15,7 +15,7 @@ image="dist/draftscope-$version-macos-$(uname -m).dmg"
 [ -d "$app" ] || { echo "There is no $app; make it with: python packaging/bundle.py" >&2; exit 1; }
 
 # PyInstaller made the .app before the notices were written.
-cp build/bundle/draftscope/LICENSE build/bundle/draftscope/THIRD-PARTY-NOTICES.txt "$app/Contents/Resources/"
+cp build/bundle/draftscope/THIRD-PARTY-NOTICES.txt "$app/Contents/Resources/resources/"
 mkdir -p dist
 
 sign() {

@@ -17,7 +17,8 @@ from app.help.commands import action_commands
 from app.history.chats import Chats
 from app.history.store import Store
 from app.main_window import MainWindow
-from app.worker import EngineHandle
+from app.runs.experiments import Proof, closed_thought, prove
+from app.worker import EngineHandle, ReplyJob, SessionLike, TaskJob
 from engine import DraftOptions, GenerateOptions, Round, SamplingOptions
 from tests.app.conftest import PATIENCE_MS
 from tests.app.scripted import WORDS, Script
@@ -117,6 +118,8 @@ def test_the_demo_answers_when_it_is_asked_to_and_the_reply_says_so(qtbot: QtBot
     rounds: list[Round] = []
     demo.records.connect(lambda records: rounds.extend(r for r in records if isinstance(r, Round)))
     demo.changed.connect(demo.answer_now)  # as soon as it is known to think
+    jobs: list[ReplyJob] = []
+    demo.engine.reply_ended.connect(jobs.append)
     with qtbot.waitSignal(demo.reply_ended, timeout=60_000) as ended:
         demo.send("What is the capital of France?")
         qtbot.waitUntil(lambda: bool(rounds) and rounds[-1].phase == "answer", timeout=60_000)
@@ -124,4 +127,20 @@ def test_the_demo_answers_when_it_is_asked_to_and_the_reply_says_so(qtbot: QtBot
     phases = [token.phase for record in rounds for token in record.committed]
     assert phases == sorted(phases, reverse=True)
     assert phases[0] == "think"
-    assert any("closed at your request" in note for note in ended.args[0].notes)
+    reply = ended.args[0]
+    assert any("closed at your request" in note for note in reply.notes)
+    closed = closed_thought(rounds)
+    assert closed is not None
+    assert 0 < closed < phases.count("think")
+
+    def proof(session: SessionLike | None, task: TaskJob, closed: int | None) -> Proof:
+        return prove(session, task, job, reply, closed)
+
+    job = next(iter(jobs))
+    for known in (closed, None):
+        with qtbot.waitSignal(demo.engine.task_ended, timeout=60_000):
+            task = demo.engine.task(lambda _model, session, task, known=known: proof(session, task, known))  # type: ignore[misc]
+        assert task.problem == ""
+        assert isinstance(task.result, Proof)
+        assert task.result.check.passed
+        assert task.result.same is (known is not None), "the thought ends again where the person had ended it"

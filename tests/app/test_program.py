@@ -13,6 +13,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
 from app.drive import Errand
+from app.main_window import MainWindow
 from app.program import Request, run
 from app.theme import DARK
 from tests.app.conftest import DEMO
@@ -80,3 +81,21 @@ def test_a_failure_is_said_and_the_code_is_1(
     said = {"load": "No config.json", "reply": "Layer 3 gave NaN", "picture": "cannot be written"}[how]
     assert said in capfd.readouterr().err
     assert picture.exists() == (how != "picture"), "what the person would see is pictured too"
+
+
+def test_files_of_the_command_line_are_opened_as_if_dropped(
+    tmp_path: Path, script: Script, qapp: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A desktop starts the program with the files that were clicked; the demo does not push in before them."""
+    opened: list[list[Path]] = []
+
+    def note(window: MainWindow, paths: list[Path]) -> None:
+        opened.append(paths)
+        window.close()
+
+    monkeypatch.setattr(MainWindow, "open_dropped", note)
+    files = (Path("a.gguf"), Path("mtp-a.gguf"))
+    request = Request(tmp_path / "settings", dropped=files, size=(780, 600), log_dir=None)
+    assert run(request, script.load_model, lambda: DEMO) == 0
+    assert opened == [list(files)]
+    assert not [call for call in script.calls if call.startswith("load")]

@@ -143,9 +143,8 @@ def test_what_comes_along_is_told_with_its_licences(qtbot: QtBot, monkeypatch: p
     assert shown.findChild(QPlainTextEdit).toPlainText() == "Qt is under the LGPL."
 
 
-def test_a_frozen_program_has_its_notices_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_frozen_program_has_its_notices_among_its_resources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert about_dialog.notices() == ""
     (tmp_path / about_dialog.NOTICES).write_text("Qt is under the LGPL.", encoding="utf-8")
-    monkeypatch.setattr(about_dialog.sys, "frozen", True, raising=False)
-    monkeypatch.setattr(about_dialog.sys, "executable", str(tmp_path / "draftscope"))
+    monkeypatch.setattr(about_dialog, "files", lambda package: tmp_path)
     assert about_dialog.notices() == "Qt is under the LGPL."

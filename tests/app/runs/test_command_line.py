@@ -53,3 +53,10 @@ def test_a_run_and_a_model_exclude_each_other(capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit):
         parse(["--run", "a.jsonl", "--model", "demo"])
     assert "--run" in capsys.readouterr().err
+
+
+def test_named_files_stand_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parse(["a.gguf", "mtp.gguf"]).files == [Path("a.gguf"), Path("mtp.gguf")]
+    with pytest.raises(SystemExit):
+        parse(["a.gguf", "--model", "demo"])
+    assert "leave --model and --run out" in capsys.readouterr().err
