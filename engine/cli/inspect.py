@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.cli.arguments import add_kv_cache, add_memory_budget, sidecar_path
 from engine.cli.plan import plan_lines, planned_json, size
+from engine.kernels.kv_types import KV_TYPES
 
 if TYPE_CHECKING:
     from engine.files.report import Report
@@ -85,11 +86,19 @@ def _lines(report: Report) -> list[str]:
         ("tokenizer", report.tokenizer),
         ("chat template", "" if report.kind != "model" else "own" if report.chat_template else "none (ChatML is used)"),
         ("memory", report.memory),
+        ("KV cache", _kv_cache(report)),
         *((f"format {use.format}", f"{use.tensors} tensors, {size(use.nbytes)}") for use in report.formats),
         *(("unit " + name, text) for name, text in _units(report)),
         *(("note", note) for note in report.notes),
     ]
     return [f"{name:<18}{value}" for name, value in table if value]
+
+
+def _kv_cache(report: Report) -> str:
+    """What a position of a conversation takes, by what keys and values are stored as."""
+    kinds = [kind for kind in KV_TYPES.values() if kind.fits(report.head_dim)]
+    sizes = [f"{size(report.position_vectors * kind.row_bytes(report.head_dim))} as {kind.name}" for kind in kinds]
+    return f"a position takes {', '.join(sizes)}" if report.position_vectors else ""
 
 
 def _architecture(report: Report) -> str:

@@ -66,6 +66,9 @@ class Report:
     context: int = 0
     linear_layers: int = 0
     full_layers: int = 0
+    head_dim: int = 0
+    position_vectors: int = 0
+    """Keys and values of one position in all attention layers, the MTP layer's included: vectors of `head_dim`."""
     experts: int = 0
     experts_per_token: int = 0
     tied: bool = False
@@ -135,6 +138,8 @@ def _of_checkpoint(checkpoint: Checkpoint, problems: list[str]) -> Report:
         context=config.context,
         linear_layers=config.layers.count("linear"),
         full_layers=config.layers.count("full"),
+        head_dim=config.head_dim,
+        position_vectors=2 * config.kv_heads * (config.layers.count("full") + (1 if config.mtp_layers else 0)),
         experts=config.experts,
         experts_per_token=config.experts_per_token,
         tied=config.tied,

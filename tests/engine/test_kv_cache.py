@@ -139,6 +139,9 @@ def test_a_model_tells_its_type_and_what_a_position_takes(models: GetModel) -> N
     infos = [models("demo", kind).info for kind in KV_TYPES]
     assert [info.kv_cache for info in infos] == list(KV_TYPES)
     assert [info.position_bytes * 9 // infos[2].position_bytes for info in infos] == [32, 16, 9]
+    report = engine.describe(infos[0].path)
+    for info in infos:
+        assert report.position_vectors * KV_TYPES[info.kv_cache].row_bytes(report.head_dim) == info.position_bytes
 
 
 def test_a_run_tells_its_type(models: GetModel) -> None:

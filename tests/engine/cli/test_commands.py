@@ -77,6 +77,7 @@ def test_inspect(run: Run, data: Path) -> None:
     text = run("inspect", "demo").out
     assert "qwen3_5, 6 linear + 2 full attention layers" in text
     assert "7,121,056" in text
+    assert "a position takes 3.0 KiB as f32, 1.5 KiB as bf16, 864 bytes as q8" in text
     report = json.loads(run("inspect", data / "tiny-moe", "--json").out)
     assert report["usable"] is True
     assert report["experts"] == 8
