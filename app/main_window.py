@@ -226,7 +226,7 @@ class MainWindow(QMainWindow):
             AnswerNowButton(view, chat)
         self.panel.changed.connect(self._on_choices)
         self.panel.presets.saved.connect(lambda presets: self.memory.change(presets=presets))
-        self.model_bar.library_requested.connect(self.actions_by_name["library"].trigger)
+        self.model_bar.first = [self.actions_by_name[name] for name in ("library", "download")]
         self.rooms.open_requested.connect(self.load)
         self.rooms.theme_wanted.connect(self.set_theme_mode)
         self.rooms.attend(self.engine, self.actions_by_name, self.desk)

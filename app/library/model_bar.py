@@ -105,7 +105,6 @@ class ModelBar(QFrame):
     """Chooses; loading itself is asked for by signal."""
 
     load_requested = Signal(object, object)  # Path, Path | None
-    library_requested = Signal()
     tower_unwanted = Signal()
     demo_requested = Signal()
     cancel_requested = Signal()
@@ -115,6 +114,8 @@ class ModelBar(QFrame):
         self.setObjectName("modelBar")
         self._info: ModelInfo | None = None
         self._recent: tuple[RecentModel, ...] = ()
+        self.first: Sequence[QAction] = ()
+        """What the menu of models begins with."""
         self.button = ModelButton()
         self.menu = QMenu(self.button)
         self.menu.setToolTipsVisible(True)
@@ -233,7 +234,7 @@ class ModelBar(QFrame):
     @Slot()
     def _fill_menu(self) -> None:
         self.menu.clear()
-        self.menu.addAction("Library…").triggered.connect(self.library_requested)
+        self.menu.addActions(self.first)
         self.menu.addAction("Open a checkpoint folder…").triggered.connect(self.choose_folder)
         self.menu.addAction("Open a model file…").triggered.connect(self.choose_file)
         self.menu.addAction("Open the demo").triggered.connect(self.demo_requested)

@@ -100,3 +100,13 @@ def test_a_model_opens_with_the_vision_tower_that_was_chosen_or_without(
         with qtbot.waitSignal(window.controller.loaded, timeout=PATIENCE_MS) as told:
             dialog.details.open.click()
         assert told.args[0].mmproj == expected, chosen
+
+
+def test_the_menu_of_models_leads_to_library_and_downloads(window: MainWindow) -> None:
+    window.model_bar.menu.aboutToShow.emit()
+    first = window.model_bar.menu.actions()[:2]
+    assert first == [window.actions_by_name["library"], window.actions_by_name["download"]]
+    first[1].trigger()
+    assert window.rooms.shelf.download is not None
+    window.model_bar.menu.aboutToShow.emit()  # again: the actions are not the menu's to delete
+    assert window.model_bar.menu.actions()[0].text() == "&Library…"
