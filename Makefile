@@ -5,7 +5,8 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test lint format types unit slow package-tools wheel test-wheel clean distclean
+.PHONY: help setup setup-dev run test lint format types unit slow package-tools wheel test-wheel bundle deb tarball test-deb \
+	test-tarball clean distclean
 
 PY := .venv/bin/python
 # Files stay whole: what a file loads once is loaded by one worker.
@@ -52,6 +53,22 @@ wheel: package-tools ## dist/: wheel and source distribution, the same bytes at 
 
 test-wheel: wheel ## install the wheel into a fresh environment, run both programs, take it off
 	$(PY) packaging/smoke.py dist/draftscope-*.whl
+
+bundle: package-tools ## build/bundle/draftscope: the frozen program, a folder that needs no Python
+	$(PY) packaging/bundle.py
+
+deb: bundle ## dist/: a Debian package
+	$(PY) packaging/deb.py
+
+tarball: bundle ## dist/: the frozen program with a script that installs it, for any Linux
+	$(PY) packaging/tarball.py
+
+test-deb: deb ## install the Debian package into a bare Debian, use it, purge it (as root; lintian first)
+	lintian --fail-on error,warning dist/draftscope_*.deb
+	$(PY) packaging/smoke_deb.py dist/draftscope_*.deb
+
+test-tarball: tarball ## install the tar.xz into a bare Debian, use it, take it off (as root)
+	$(PY) packaging/smoke_tarball.py dist/draftscope-*-linux-*.tar.xz
 
 clean: ## remove caches and build products
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

@@ -1,0 +1,82 @@
+"""What the frozen program holds and what stays out. Plain data and pure functions: the spec file applies them."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+Entry = tuple[str, str, str]
+"""A file as PyInstaller lists it: (place in the bundle, place on this machine, kind)."""
+
+HIDDEN = (
+    "numba._devicearray",
+    "huggingface_hub.errors", "huggingface_hub.hf_api", "huggingface_hub.utils._auth",
+    "huggingface_hub.utils._headers", "huggingface_hub.utils._http",
+)  # fmt: skip
+"""Modules that are imported by name at run time, which no analysis sees."""
+
+EXCLUDED_MODULES = (
+    # Parts of others that ours never calls, and what they would use if it were there.
+    "IPython", "OpenGL", "_pytest", "anyio.pytest_plugin", "cupy", "fsspec", "h5py", "hf_xet", "hypothesis",
+    "matplotlib", "pytest", "requests", "rich", "scipy", "torch", "typer",
+    "numba.cuda", "numba.pycc", "numba.testing", "numba.tests", "numpy.f2py", "numpy.testing", "pyqtgraph.examples",
+    "pyqtgraph.opengl", "yaml._yaml",
+    "PySide6.QtPrintSupport", "PySide6.QtQml", "PySide6.QtQuick", "PySide6.QtTest",
+    "PIL._avif", "PIL._imagingcms", "PIL._imagingft", "PIL._imagingtk",
+    # Python's own for terminals and developers.
+    "_bz2", "_curses", "_lzma", "_tkinter", "_uuid", "bz2", "curses", "doctest", "ensurepip", "lib2to3", "lzma", "pip",
+    "pkg_resources", "readline", "setuptools", "test", "tkinter", "wheel", "xmlrpc",
+)  # fmt: skip
+
+_PLUGINS = "PySide6/Qt/plugins/"
+KEPT_PLUGINS = (
+    "iconengines/*",
+    "imageformats/*qgif*", "imageformats/*qico*", "imageformats/*qjpeg*", "imageformats/*qsvg*",
+    "imageformats/*qtiff*", "imageformats/*qwebp*",
+    "platforminputcontexts/*compose*", "platforminputcontexts/*ibus*",
+    "platforms/*qcocoa*", "platforms/*qoffscreen*", "platforms/*qwayland*", "platforms/*qwindows*", "platforms/*qxcb*",
+    "platformthemes/*xdgdesktopportal*",
+    "styles/*",
+    "wayland-decoration-client/*", "wayland-graphics-integration-client/*wayland-egl*",
+    "wayland-shell-integration/*xdg-shell*",
+    "xcbglintegrations/*",
+)  # fmt: skip
+"""Of Qt's plugins: a window on X, Wayland, Windows and macOS, and one without a display; pictures; input methods."""
+
+DROPPED = (
+    "PySide6/Qt/translations/*",  # the window speaks English
+    "PySide6/Qt/qml/*",
+    "*/tbbpool.*",  # Numba's layer for a library that is not shipped
+    "resources/demo/scripts/*",  # how the demo model was made
+    "pyqtgraph/icons/peegee/*.png",
+    "*.pyi", "*/py.typed",
+)  # fmt: skip
+
+_SYSTEM_FOLDERS = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
+
+
+def keeps(entry: Entry) -> bool:
+    """Whether a file belongs into the bundle.
+
+    Nothing of the build machine's own libraries does: a copy of, say, libstdc++ would be loaded before the one that the
+    user's graphics driver was built for. They are dependencies of the package instead.
+    """
+    target, source, _ = entry
+    target = PurePosixPath(target.replace("\\", "/")).as_posix()
+    if source.startswith(_SYSTEM_FOLDERS):
+        return False
+    if ".dist-info/" in target:
+        return target.endswith("/METADATA")  # tells the version; licences go into the notices
+    if target.startswith(_PLUGINS):
+        return _matches(target.removeprefix(_PLUGINS), KEPT_PLUGINS)
+    return not _matches(target, DROPPED)
+
+
+def kept(entries: Iterable[Entry]) -> list[Entry]:
+    """The files of a list that belong into the bundle, in a fixed order."""
+    return sorted(entry for entry in entries if keeps(entry))
+
+
+def _matches(path: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
