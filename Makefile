@@ -14,7 +14,7 @@ WORKERS := -n 2 --dist loadfile
 export PYTHON
 
 help: ## what can be made
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
 setup:
 	@sh packaging/setup.sh

@@ -135,10 +135,11 @@ def write_notices(bundle: Path) -> None:
 def settle(bundle: Path, epoch: int) -> None:
     """One time and plain modes for all files: nothing tells when, by whom and with which umask it was built."""
     programs = {bundle / "draftscope", bundle / "draftscope-cli"}
+    follows = os.utime not in os.supports_follow_symlinks  # on Windows, where the folder has no links
     for path in (bundle, *bundle.rglob("*")):
         if not path.is_symlink():
             path.chmod(0o755 if path.is_dir() or path in programs else 0o644)
-        os.utime(path, (epoch, epoch), follow_symlinks=False)
+        os.utime(path, (epoch, epoch), follow_symlinks=follows)
 
 
 def check_imports(folder: Path) -> None:
@@ -146,6 +147,8 @@ def check_imports(folder: Path) -> None:
     command = [sys.executable, "-I", "-S", "-B", "-c", IMPORT_ALL, folder]
     extension_modules = next(folder.glob("python3*/lib-dynload"), folder)
     environment = {"PATH": os.defpath, "HOME": str(folder.parent), "NUMBA_CACHE_DIR": os.devnull}
+    if "SYSTEMROOT" in os.environ:  # without it Windows has no network modules
+        environment["SYSTEMROOT"] = os.environ["SYSTEMROOT"]
     done = subprocess.run(
         [*command, extension_modules], env=environment, cwd=folder, capture_output=True, text=True, check=False
     )
