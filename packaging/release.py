@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import runpy
 import sys
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from engine.version import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 CHANGELOG = ROOT / "CHANGELOG.md"
-METAINFO = ROOT / "packaging" / "linux" / f"{APP_ID}.metainfo.xml"
+LINUX = ROOT / "packaging" / "linux"
+METAINFO = LINUX / f"{APP_ID}.metainfo.xml"
 HEADING = re.compile(r"^## \[([^\]]+)\](?: - (\d{4}-\d{2}-\d{2}))?\s*$", re.MULTILINE)
 PICTURES = {
     "chat-light.png": "A reply whose tokens show which drafts were accepted, and the plots of its rounds",
@@ -79,6 +81,9 @@ def disagreements(tag: str) -> list[str]:
         problems.append(f"{METAINFO.name} does not have {__version__} as its newest release.")
     elif told.get("type") == "development" or (released is not None and told.get("date") != released.date):
         problems.append(f"{METAINFO.name} does not call {__version__} released on the changelog's date.")
+    for name, text in runpy.run_path(str(LINUX / "make_man.py"))["pages"]().items():
+        if (LINUX / name).read_text("utf-8") != text:
+            problems.append(f"{name} does not know all options; write it with packaging/linux/make_man.py.")
     return problems
 
 

@@ -64,12 +64,17 @@ def prepare(release: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(release, "CHANGELOG", folder / "CHANGELOG.md")
     monkeypatch.setattr(release, "METAINFO", folder / "metainfo.xml")
     monkeypatch.setattr(release, "__version__", "1.2.0")
+    monkeypatch.setattr(release, "LINUX", folder)
+    (folder / "make_man.py").write_text("def pages(): return {'a.1': 'all options'}", encoding="utf-8")
+    (folder / "a.1").write_text("all options", encoding="utf-8")
 
 
 def test_a_release_that_agrees_passes(release: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare(release, tmp_path, monkeypatch, "2026-05-06", "")
     assert release.disagreements("v1.2.0") == []
     assert "The tag is v1.2.1" in release.disagreements("v1.2.1")[0]
+    (tmp_path / "a.1").write_text("some options", encoding="utf-8")
+    assert "a.1 does not know all options" in release.disagreements("v1.2.0")[0]
 
 
 @pytest.mark.parametrize(("date", "kind"), [("2026-05-07", ""), ("2026-05-06", ' type="development"')])
