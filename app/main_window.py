@@ -194,6 +194,7 @@ class MainWindow(QMainWindow):
         chat = self.controller
         chat.looks_elsewhere = lambda: self.panel.choices.looks_elsewhere
         chat.changed.connect(self._refresh)
+        self.memory.problem.connect(self.message_bar.add_error)
         chat.reply_began.connect(self._on_reply_began)
         chat.records.connect(self._on_records)
         self.runs.follow(chat)

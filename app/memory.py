@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QByteArray, QObject, QTimer, Slot
+from PySide6.QtCore import QByteArray, QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QMainWindow
 
 from app.settings import Settings, SettingsFile
@@ -20,11 +19,15 @@ LAYOUT_VERSION = 3
 class Memory(QObject):
     """The settings of one window, with its place on the screen and the layout of its docks."""
 
+    problem = Signal(str)
+    """Why the settings could not be written; told once, until it works again."""
+
     def __init__(self, window: QMainWindow, file: SettingsFile) -> None:
         super().__init__(window)
         self._window = window
         self._file = file
         self.settings: Settings = file.load()
+        self._failed = False
         self._saver = QTimer(self)
         self._saver.setSingleShot(True)
         self._saver.setInterval(SAVE_DELAY_MS)
@@ -53,12 +56,20 @@ class Memory(QObject):
 
     @Slot()
     def save(self) -> None:
-        """Write everything now."""
+        """Write everything now. What cannot be written must not keep anyone from going on, or from closing."""
         self._saver.stop()
         self.settings = replace(
             self.settings,
             geometry=bytes(self._window.saveGeometry().toBase64().data()).decode(),
             layout=bytes(self._window.saveState(LAYOUT_VERSION).toBase64().data()).decode(),
         )
-        with suppress(OSError):  # a full disk must not keep anyone from going on or from closing
+        try:
             self._file.save(self.settings)
+            self._failed = False
+        except OSError as error:
+            if not self._failed:
+                self._failed = True
+                self.problem.emit(
+                    f"The settings cannot be kept in {self._file.path} ({error.strerror or error}): make room there, "
+                    "or make the folder writable. Until then they last as long as this window."
+                )

@@ -71,6 +71,12 @@ class MessageBar(QFrame):
         self.show()
         QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
 
+    @Slot(str)
+    def add_error(self, sentence: str) -> None:
+        """Show a sentence below an error that nobody has dismissed yet, or alone."""
+        before = f"{self.text}\n" if self.text and self._level == "error" else ""
+        self.show_message(before + sentence)
+
     @Slot()
     def dismiss(self) -> None:
         self.hide()

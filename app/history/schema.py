@@ -155,7 +155,10 @@ def open_database(path: Path, busy_ms: int = BUSY_MS) -> Connection:
             connection.close()
             raise
     except (OSError, sqlite3.Error) as error:
-        raise HistoryError(f"The history {path} cannot be opened: {error}.") from error
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise HistoryError(
+            f"The history {path} cannot be opened ({reason}); make its folder writable, and start the program again."
+        ) from error
     return connection
 
 
