@@ -42,6 +42,7 @@ class CostPlot(PlotCard):
         self.plot.setXRange(0, 100, padding=0)
         self.plot.setYRange(-0.5, 0.5, padding=0)
         self.plot.hideAxis("left")
+        self.plot.setContentsMargins(6, 4, 14, 0)
         self.widget.setMinimumHeight(64)
         self.widget.setMaximumHeight(76)
         self.words = QLabel()

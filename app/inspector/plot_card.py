@@ -245,12 +245,12 @@ class PlotCard(QWidget):
         self.plot.hideButtons()
         self.plot.setMouseEnabled(x=False, y=False)
         self.plot.disableAutoRange()
-        self.plot.setContentsMargins(0, 4, 8, 0)
+        self.plot.setContentsMargins(0, 4, 14, 0)  # half of a label at the end of the axis
         for name, label in (("left", self.y_label), ("bottom", self.x_label)):
             axis = self.plot.getAxis(name)
             axis.enableAutoSIPrefix(False)
             axis.setLabel(label + (f", {self.y_unit}" if name == "left" and self.y_unit else ""))
-            axis.setStyle(tickTextOffset=6, tickLength=-4, maxTickLevel=0)
+            axis.setStyle(tickTextOffset=6, tickLength=-4, maxTickLevel=0, hideOverlappingLabels=False)
         self.plot.getAxis("left").setWidth(52)
         self.widget.setMinimumHeight(PLOT_HEIGHT)
         self.widget.setFrameShape(self.widget.Shape.NoFrame)

@@ -17,6 +17,9 @@ from app.inspector.plot_stack import KINDS
 from app.theme import DARK, LIGHT, Theme
 from tests.app.chat import scripted_records as script
 
+PATIENCE_MS = 30_000
+"""Making the first plot imports a large package."""
+
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> InspectorPanel:
@@ -237,31 +240,31 @@ def test_a_refresh_while_streaming_draws_one_part_a_turn_and_leaves_out_what_is_
     panel.add_records(script.long_reply(300))
     panel.refresh_soon()
     assert not panel.plots.time.table()[1], "nothing is drawn at once"
-    qtbot.waitUntil(lambda: not panel._apart.isActive())
+    qtbot.waitUntil(lambda: not panel._apart.isActive(), timeout=PATIENCE_MS)
     assert panel.plots.time.table()[1]
     assert panel.rounds.value.text() == str(panel.model.rounds)
     assert not panel.plots.calibration.table()[1], "it is far below"
     scroll = panel.tabs.widget(0)
     assert isinstance(scroll, QScrollArea)
     scroll.verticalScrollBar().setValue(scroll.verticalScrollBar().maximum())
-    qtbot.waitUntil(lambda: bool(panel.plots.calibration.table()[1]))
+    qtbot.waitUntil(lambda: bool(panel.plots.calibration.table()[1]), timeout=PATIENCE_MS)
 
 
 def test_plots_are_made_card_by_card_when_the_window_has_time(fresh: InspectorPanel, qtbot: QtBot) -> None:
     fresh.refresh_soon()  # as a load that makes progress asks for
-    qtbot.waitUntil(lambda: not fresh._apart.isActive())
+    qtbot.waitUntil(lambda: not fresh._apart.isActive(), timeout=PATIENCE_MS)
     assert fresh._stack is None, "neither the first paint nor a load waits for plots"
     fresh.prepare()
     assert fresh._stack is None, "nothing at once"
-    qtbot.waitUntil(lambda: fresh._stack is not None and 0 < len(fresh._stack.cards) < len(KINDS))
-    qtbot.waitUntil(lambda: fresh._whole is not None)
+    qtbot.waitUntil(lambda: fresh._stack is not None and 0 < len(fresh._stack.cards) < len(KINDS), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: fresh._whole is not None, timeout=PATIENCE_MS)
     assert not fresh.plots.time.table()[1]
 
 
 def test_rounds_that_come_first_have_the_plots_made_and_drawn(fresh: InspectorPanel, qtbot: QtBot) -> None:
     fresh.add_records(script.reply())
     fresh.refresh_soon()
-    qtbot.waitUntil(lambda: fresh._whole is not None and bool(fresh.plots.time.table()[1]))
+    qtbot.waitUntil(lambda: fresh._whole is not None and bool(fresh.plots.time.table()[1]), timeout=PATIENCE_MS)
     assert fresh.rounds.value.text() == str(fresh.model.rounds)
 
 
@@ -285,7 +288,7 @@ def test_a_panel_that_is_hidden_makes_its_plots_once_it_is_shown(qtbot: QtBot) -
     panel.prepare()
     assert not panel._apart.isActive()
     panel.show()
-    qtbot.waitUntil(lambda: panel._whole is not None)
+    qtbot.waitUntil(lambda: panel._whole is not None, timeout=PATIENCE_MS)
 
 
 def test_acceptance_comes_first_and_plain_decoding_is_in_the_key_once_measured(panel: InspectorPanel) -> None:
