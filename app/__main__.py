@@ -26,6 +26,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"Draftscope {__version__}")
     parser.add_argument("--model", metavar="P", help="checkpoint to open, a folder or a file; `demo` comes along")
     parser.add_argument("--sidecar", type=Path, metavar="S", help="MTP sidecar to open with it")
+    parser.add_argument("--mmproj", type=Path, metavar="V", help="vision tower to open with it")
     parser.add_argument("--run", type=Path, metavar="FILE", help="show a saved run (.jsonl); no model is needed")
     parser.add_argument("--prompt", metavar="T", help="send this message once the model is there")
     parser.add_argument("--screenshot", type=Path, metavar="F.png", help="save a picture of the window afterwards")
@@ -79,6 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             single=not is_errand(arguments),
             model=model or None,
             sidecar=arguments.sidecar,
+            mmproj=arguments.mmproj,
             run=arguments.run,
             dropped=tuple(arguments.files),
             theme=arguments.theme,
@@ -108,8 +110,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The arguments, checked against each other; a bad one ends the process with code 2 and a line on stderr."""
     parser = make_parser()
     arguments = parser.parse_args(argv)
-    if (arguments.prompt or arguments.sidecar) and not arguments.model:
-        parser.error("--prompt and --sidecar need --model (it may be `demo`)")
+    if (arguments.prompt or arguments.sidecar or arguments.mmproj) and not arguments.model:
+        parser.error("--prompt, --sidecar and --mmproj need --model (it may be `demo`)")
     if arguments.files and (arguments.model or arguments.run):
         parser.error("files are opened by themselves; leave --model and --run out")
     if is_errand(arguments) and not (arguments.model or arguments.run):

@@ -39,6 +39,7 @@ class Request:
     settings_dir: Path
     model: Path | None = None
     sidecar: Path | None = None
+    mmproj: Path | None = None
     run: Path | None = None
     """A saved run to show; then no model is opened."""
     dropped: tuple[Path, ...] = ()
@@ -59,7 +60,7 @@ class Request:
     @property
     def files(self) -> list[Path]:
         """Everything that is to be opened."""
-        return [path for path in (self.model, self.sidecar, self.run, *self.dropped) if path is not None]
+        return [path for path in (self.model, self.sidecar, self.mmproj, self.run, *self.dropped) if path is not None]
 
 
 def run(
@@ -130,7 +131,7 @@ def first_steps(
         steps.append(lambda: window.open_dropped(list(request.dropped)))
     first = request.model or (demo() if not window.memory.settings.recent else None)
     if first is not None and request.run is None and not request.dropped:
-        steps.append(lambda: window.load(first, request.sidecar))
+        steps.append(lambda: window.load(first, request.sidecar, request.mmproj))
     return steps
 
 
