@@ -12,8 +12,8 @@ from app.history.columns import StoredReply
 
 MOST_ROUNDS = 5000
 """The newest of a conversation; with more the plots say nothing new, and memory would be spent for nobody."""
-SLICE = 64
-"""Rounds a turn: some milliseconds of reading."""
+SLICE = 32
+"""Rounds a turn: some ten milliseconds of reading at most."""
 DELAY_MS = 120
 """The conversation itself is shown first."""
 
