@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QMainWindow,
     QStackedWidget,
-    QToolBar,
     QVBoxLayout,
     QWidget,
 )
@@ -52,7 +51,7 @@ from app.settings import RecentModel, ReplyChoices, SettingsFile
 from app.status import StatusLine, Tally
 from app.style import Stylist
 from app.theme import Theme, ThemeMode
-from app.widgets import first_control, named
+from app.widgets import add_bar, first_control
 from app.worker import EngineHandle
 from engine import Failed, Finished, GenerateOptions, Record
 
@@ -160,10 +159,7 @@ class MainWindow(QMainWindow):
     def _arrange(self) -> None:
         shown = ("new_chat", "regenerate", "show_inspector", "show_memory", "show_settings")
         self.model_bar.add_actions([self.actions_by_name[name] for name in shown])
-        top = named(QToolBar("Model"), "topBar")
-        top.setMovable(False)
-        top.addWidget(self.model_bar)
-        self.addToolBar(top)
+        add_bar(self, self.model_bar, "Model", "topBar")
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.welcome)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Literal, TypeVar
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QMainWindow, QPushButton, QToolBar, QToolButton, QWidget
 
 from app.icons import put_icon
 
@@ -51,6 +51,16 @@ def tool(icon: str, name: str, slot: Callable[..., object], *, role: str = "text
     made.setAccessibleName(name)
     made.clicked.connect(slot)
     return made
+
+
+def add_bar(window: QMainWindow, content: QWidget, title: str, name: str) -> None:
+    """Put a bar that stays where it is below the menus, without margins of its own."""
+    bar = named(QToolBar(title), name)
+    bar.setMovable(False)
+    bar.addWidget(content)
+    window.addToolBar(bar)
+    if (layout := bar.layout()) is not None:
+        layout.setContentsMargins(0, 0, 0, 0)  # the style sheet's; Qt takes them by itself after a change of theme only
 
 
 def restyle(widget: QWidget) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QTimer, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QTimer, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -350,3 +350,12 @@ def test_what_was_being_written_waits_in_each_conversation_and_outlives_the_prog
     assert again.composer.text == "something else"
     again.desk.open(first)
     assert again.composer.text == "half of it"
+
+
+def test_a_change_of_theme_moves_nothing(window: MainWindow) -> None:
+    QApplication.processEvents()
+    before = window.model_bar.height(), window.pages.mapTo(window, QPoint(0, 0))
+    for mode in ("dark", "light"):
+        window.set_theme_mode(mode)
+        QApplication.processEvents()
+    assert (window.model_bar.height(), window.pages.mapTo(window, QPoint(0, 0))) == before
