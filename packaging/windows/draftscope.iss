@@ -71,8 +71,8 @@ Root: HKA; Subkey: "Software\Classes\Draftscope.Model\shell\open\command"; Value
 Root: HKA; Subkey: "Software\Classes\Draftscope.Run"; ValueType: string; ValueData: "Draftscope run"; Flags: uninsdeletekey; Tasks: associate
 Root: HKA; Subkey: "Software\Classes\Draftscope.Run\DefaultIcon"; ValueType: string; ValueData: "{app}\draftscope.exe,0"; Tasks: associate
 Root: HKA; Subkey: "Software\Classes\Draftscope.Run\shell\open\command"; ValueType: string; ValueData: """{app}\draftscope.exe"" ""%1"""; Tasks: associate
-Root: HKA; Subkey: "Software\Classes\.gguf\OpenWithProgids"; ValueType: string; ValueName: "Draftscope.Model"; ValueData: ""; Flags: uninsdeletevalue; Tasks: associate
-Root: HKA; Subkey: "Software\Classes\.jsonl\OpenWithProgids"; ValueType: string; ValueName: "Draftscope.Run"; ValueData: ""; Flags: uninsdeletevalue; Tasks: associate
+Root: HKA; Subkey: "Software\Classes\.gguf\OpenWithProgids"; ValueType: string; ValueName: "Draftscope.Model"; ValueData: ""; Flags: uninsdeletevalue uninsdeletekeyifempty; Tasks: associate
+Root: HKA; Subkey: "Software\Classes\.jsonl\OpenWithProgids"; ValueType: string; ValueName: "Draftscope.Run"; ValueData: ""; Flags: uninsdeletevalue uninsdeletekeyifempty; Tasks: associate
 
 [Run]
 Filename: "{app}\draftscope.exe"; Description: "{cm:LaunchProgram,Draftscope}"; Flags: nowait postinstall skipifsilent
@@ -111,7 +111,11 @@ begin
   if Place = 0 then
     Exit;
   Delete(Path, Place, Length(ExpandConstant('{app}')) + 1);
-  RegWriteExpandStringValue(HKCU, EnvironmentKey, 'Path', Copy(Path, 2, Length(Path) - 2));
+  Path := Copy(Path, 2, Length(Path) - 2);
+  if Path = '' then
+    RegDeleteValue(HKCU, EnvironmentKey, 'Path')
+  else
+    RegWriteExpandStringValue(HKCU, EnvironmentKey, 'Path', Path);
 end;
 
 procedure CurStepChanged(Step: TSetupStep);
