@@ -258,5 +258,8 @@ class HistoryDesk(QObject):
         """Write the conversation to a file of the person's choice."""
         from app.history.export_dialog import ask_and_export
 
-        if problem := ask_and_export(self._window, self.chats):
+        def tell(sentence: str) -> None:
+            self._bar.show_message(sentence, "info")
+
+        if problem := ask_and_export(self._window, self.chats, tell):
             self._bar.show_message(problem)

@@ -20,8 +20,8 @@ FORMATS = {
 
 
 def ask_and_export(parent: QWidget, chats: Chats, tell: Callable[[str], object]) -> str:
-    """Ask for a file and write the open conversation; returns what went wrong, if anything. `tell` gets a sentence about
-    what else was written."""
+    """Ask for a file and write the open conversation; returns what went wrong, if anything. `tell` gets a sentence
+    about what else was written."""
     name = re.sub(r"[^\w .-]+", "", chats.title).strip(" .") or "conversation"
     chosen, kind = QFileDialog.getSaveFileName(parent, "Export the conversation", f"{name}.md", ";;".join(FORMATS))
     return write_export(Path(chosen), chats, kind, tell) if chosen else ""

@@ -86,7 +86,9 @@ def pictured(qapp: QApplication, store: Store) -> Chats:
 
 
 def test_markdown_has_pictures_in_a_folder_beside_it(pictured: Chats, tmp_path: Path) -> None:
-    assert write_export(tmp_path / "my chat.md", pictured) == ""
+    told: list[str] = []
+    assert write_export(tmp_path / "my chat.md", pictured, tell=told.append) == ""
+    assert ["the folder my chat_files beside it" in sentence for sentence in told] == [True]
     text = (tmp_path / "my chat.md").read_text("utf-8")
     assert "![my \\[cat\\].png](my%20chat_files/1-my-cat-.png)" in text
     assert "*Attached: n.txt*" in text
