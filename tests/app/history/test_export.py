@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QFileDialog
+from pytestqt.qtbot import QtBot
 
 from app.chat.cells import Reply
 from app.history.chats import Chats
@@ -18,6 +19,8 @@ from app.history.export import as_html, as_json, as_markdown
 from app.history.export_dialog import write_export
 from app.history.export_pictures import INLINE_BYTES, INLINE_SIDE, PictureFolder, inline
 from app.history.store import Attachment, Store
+from app.main_window import MainWindow
+from tests.app.conftest import PATIENCE_MS
 from tests.app.history.conftest import say
 from tests.app.scripted import WORDS
 
@@ -133,3 +136,18 @@ def test_a_page_does_not_grow_without_bounds_and_a_broken_picture_is_named() -> 
     assert clear.uri.startswith("data:image/png")
     assert clear.width == INLINE_SIDE
     assert inline(b"no picture") is None
+
+
+def test_the_window_writes_where_the_person_says_and_tells_of_the_pictures(
+    qtbot: QtBot, loaded: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with qtbot.waitSignal(loaded.controller.reply_ended, timeout=PATIENCE_MS):
+        loaded.controller.send("look", (Attachment("picture", "cat.png", picture()),))
+    place = tmp_path / "out" / "chat.md"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(place), ""))
+    loaded.actions_by_name["export_chat"].trigger()
+    assert loaded.message_bar.level == "error"
+    place.parent.mkdir()
+    loaded.actions_by_name["export_chat"].trigger()
+    assert loaded.message_bar.text.startswith("chat.md is written; its pictures are in the folder chat_files")
+    assert (place.parent / "chat_files" / "1-cat.png").read_bytes() == picture()
