@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +72,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     model = engine.demo_path() if arguments.model == "demo" else arguments.model and Path(arguments.model)
     errand = Errand(arguments.prompt or "", arguments.screenshot, arguments.quit_when_done)
-    with settings_folder(arguments) as folder:
+    with ExitStack() as stack:
         request = Request(
-            settings_dir=folder,
+            settings_dir=stack.enter_context(settings_folder(arguments)),
+            farewell=stack.close,
             history_dir=history_folder(arguments),
             log_dir=log_folder(arguments),
             single=not is_errand(arguments),

@@ -53,6 +53,8 @@ class Request:
     """Hand the files to a window that is open with the same settings, if there is one, instead of opening another."""
     log_dir: Path | None = None
     """Folder of the log; None: it is kept in memory only."""
+    farewell: Callable[[], object] = lambda: None
+    """Done last where the process has to be ended as it is."""
     timing: bool = False
     """Tell on stderr how long the start took."""
     milestones: Milestones = field(default_factory=Milestones)
@@ -110,9 +112,11 @@ def run(
     crash.release()
     log.stop()
     signals.release()
+    stylist.release()
     if window.engine.running:
         # A read that hangs in the system cannot be called off, and Qt must not tear down a running thread.
         sys.stdout.flush()
+        request.farewell()
         os._exit(drive.code)
     return drive.code
 

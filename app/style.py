@@ -36,6 +36,10 @@ class Stylist(QObject):
         self.set_mode(mode)
         app.styleHints().colorSchemeChanged.connect(self._follow)
 
+    def release(self) -> None:
+        """Remove the files that were written for style sheets; nothing is drawn after this."""
+        self._icons.remove()
+
     def set_mode(self, mode: ThemeMode) -> None:
         """Choose light or dark, or follow the system."""
         self.mode = mode

@@ -70,6 +70,16 @@ def test_without_a_prompt_the_loaded_window_is_pictured(tmp_path: Path, script: 
     assert script.asked == []
 
 
+def test_nothing_temporary_is_left(
+    tmp_path: Path, script: Script, qapp: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    assert go(tmp_path, script, Errand("", None, True)) == 0
+    assert not list(temporary.iterdir())
+
+
 @pytest.mark.parametrize("how", ["load", "reply", "picture"])
 def test_a_failure_is_said_and_the_code_is_1(
     tmp_path: Path, script: Script, qapp: QApplication, capfd: pytest.CaptureFixture[str], how: str
