@@ -135,7 +135,8 @@ def first_steps(
         steps.append(lambda: window.open_dropped(list(request.dropped)))
     first = request.model or (demo() if not window.memory.settings.recent else None)
     if first is not None and request.run is None and not request.dropped:
-        steps.append(lambda: window.load(first, request.sidecar, request.mmproj))
+        # Not by `window.load`, which puts a message away: what is wrong with the history has just been said.
+        steps.append(lambda: window.controller.load(first, request.sidecar, request.mmproj))
     return steps
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QEvent
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
@@ -24,6 +25,10 @@ from tests.app.scripted import Script
 def as_before(qapp: QApplication) -> Iterator[None]:
     sheet, quits = qapp.styleSheet(), qapp.quitOnLastWindowClosed()
     yield
+    for widget in qapp.topLevelWidgets():
+        if isinstance(widget, MainWindow):
+            widget.deleteLater()  # a program ends after its window; here each would be styled again and again
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
     qapp.setQuitOnLastWindowClosed(quits)
     qapp.setStyleSheet(sheet)
 

@@ -15,10 +15,12 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.crash import CrashReporter
+from app.drive import Drive, Errand
 from app.history.schema import FILE_NAME, HistoryError
 from app.history.store import Store
 from app.main_window import MainWindow
-from tests.app.conftest import PATIENCE_MS, MakeWindow
+from app.program import Request, first_steps
+from tests.app.conftest import DEMO, PATIENCE_MS, MakeWindow
 
 
 @contextmanager
@@ -175,3 +177,17 @@ def test_what_nobody_foresaw_is_a_sentence_too(qtbot: QtBot, tmp_path: Path) -> 
         assert reporter.dialogs == []
     finally:
         reporter.release()
+
+
+def test_what_is_wrong_with_the_history_stays_readable_while_the_first_model_loads(
+    qtbot: QtBot, make_window: MakeWindow, tmp_path: Path
+) -> None:
+    """As the program does it at its start."""
+    (tmp_path / FILE_NAME).write_bytes(b"no database at all" * 100)
+    window = make_window()
+    request = Request(tmp_path)
+    with qtbot.waitSignal(window.controller.loaded, timeout=PATIENCE_MS):
+        for step in first_steps(request, window, Drive(window, Errand()), lambda: DEMO)[1:]:
+            step()
+    assert "cannot be used now: it is no database" in window.message_bar.text
+    assert "What is said now is kept in" in window.message_bar.text
