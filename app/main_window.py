@@ -225,6 +225,7 @@ class MainWindow(QMainWindow):
         self.panel.presets.saved.connect(lambda presets: self.memory.change(presets=presets))
         self.model_bar.first = [self.actions_by_name[name] for name in ("library", "download")]
         self.rooms.open_requested.connect(self.load)
+        self.rooms.shelf.told.connect(self.message_bar.show_message)
         self.rooms.theme_wanted.connect(self.set_theme_mode)
         self.rooms.attend(self.engine, self.actions_by_name, self.desk)
         self.rooms.hints = first_hints(self.model_bar.button, self.composer, self.pages, self.inspector)

@@ -16,7 +16,7 @@ from app.memory import Memory
 from app.theme import Theme
 
 if TYPE_CHECKING:
-    from app.library.hub.desk import HubDesk
+    from app.library.hub.desk import HubDesk, Transfer
     from app.library.hub.dialog import HubDialog
     from app.library.hub.order import Order
 
@@ -25,6 +25,9 @@ class Shelf(QObject):
     """The library of one window; nothing is read before it is opened for the first time."""
 
     open_requested = Signal(object, object, object)  # checkpoint, sidecar or None, vision tower or None
+
+    told = Signal(str, str, object)
+    """What became of a download whose window is closed: a sentence, its level, and what can be done about it."""
 
     def __init__(self, window: QWidget, memory: Memory, demo: Callable[[], Path], downloads: Path) -> None:
         """`downloads`: where models go that are fetched, unless the person chose another folder."""
@@ -64,6 +67,9 @@ class Shelf(QObject):
 
             self.hub = HubDesk(self._memory, self._downloads, self)
             self.hub.fetched.connect(self._on_fetched)
+            self.hub.broke.connect(self._on_broke)
+            self.hub.progressed.connect(self._show_downloading)
+            self.hub.transfers_changed.connect(self._show_downloading)
             self.download = HubDialog(self.hub, self._window)
             self.download.wanted_in_library.connect(self._show_fetched)
             ink_icons(self.download, theme)
@@ -83,6 +89,20 @@ class Shelf(QObject):
         if not any(place.is_relative_to(folder) for folder in folders):
             folders = (*folders, place)
         self._watch(folders)
+        if self.download is not None and not self.download.isVisible():
+            remedy = ("Show it", lambda: self._show_fetched(order))
+            self.told.emit(f"{order.repo} has been downloaded and is in the library.", "info", remedy)
+
+    @Slot(object)
+    def _on_broke(self, transfer: Transfer) -> None:
+        if self.download is not None and not self.download.isVisible():
+            remedy = ("Show downloads", self.download.show)
+            self.told.emit(f"The download of {transfer.order.repo} waits. {transfer.problem}", "warning", remedy)
+
+    @Slot()
+    def _show_downloading(self) -> None:
+        if self.dialog is not None and self.hub is not None:
+            self.dialog.show_downloading(self.hub.share())
 
     @Slot(object)
     def _show_fetched(self, order: Order) -> None:

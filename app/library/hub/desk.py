@@ -99,6 +99,7 @@ class HubDesk(QObject):
     """A download is there, gone, or in another state."""
     progressed = Signal()
     fetched = Signal(object)  # Order: it is whole
+    broke = Signal(object)  # Transfer: it failed, and waits to be resumed
 
     def __init__(self, memory: Memory, place: Path, parent: QObject | None = None) -> None:
         """`place`: where downloads go unless the person chose another folder."""
@@ -170,6 +171,11 @@ class HubDesk(QObject):
             if not found:
                 self.problem = f"{client.host()} finds nothing with these words in its name."
         self.looked.emit()
+
+    def share(self) -> float | None:
+        """How much of what is being fetched is there; None while nothing is."""
+        going = [t.order.size and t.done / t.order.size for t in self.transfers if t.thread is not None]
+        return going[0] if going else None
 
     # Where to
 
@@ -281,6 +287,8 @@ class HubDesk(QObject):
             return
         if transfer.state == "done":
             self.fetched.emit(transfer.order)
+        elif transfer.state == "failed":
+            self.broke.emit(transfer)
         self._next()
 
     @Slot()

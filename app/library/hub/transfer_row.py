@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
+from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMessageBox, QProgressBar, QVBoxLayout
 
 from app.library.hub.desk import HubDesk, Transfer
@@ -24,7 +25,6 @@ class TransferRow(QFrame):
         self.meter = QProgressBar(textVisible=False, maximum=STEPS)
         self.meter.setAccessibleName(f"Progress of {repo}")
         self.words = label("", "caption", wrap=True)
-        self.words.setAccessibleName(f"State of {repo}")
         self.go = push("Pause", self._on_go)
         self.drop = push("Discard", self._on_drop, name=f"Discard the download of {repo}")
         self.show_in_library = push("Show in the library", name=f"Show {repo} in the library")
@@ -42,6 +42,7 @@ class TransferRow(QFrame):
         column.addWidget(self.meter)
         column.addWidget(self.words)
         self.question: QMessageBox | None = None
+        self._state = transfer.state
         self.refresh()
 
     @Slot()
@@ -51,6 +52,10 @@ class TransferRow(QFrame):
         going = transfer.state in ("running", "waiting", "pausing")
         done = transfer.state == "done"
         self.words.setText(transfer.words())
+        self.words.setAccessibleName(f"{repo}: {transfer.words()}")
+        if transfer.state != self._state:
+            self._state = transfer.state
+            QAccessible.updateAccessibility(QAccessibleEvent(self.words, QAccessible.Event.Alert))
         self.meter.setValue(round(STEPS * transfer.done / max(1, transfer.order.size)))
         self.meter.setVisible(not done)
         self.go.setVisible(not done)

@@ -110,3 +110,35 @@ def test_what_does_not_fit_cannot_be_started(qtbot: QtBot, window: MainWindow, h
     look(qtbot, dialog, "someone/tiny-GGUF")
     assert "That does not fit" in dialog.sum.text()
     assert not dialog.fetch.isEnabled()
+
+
+def test_a_download_goes_on_without_its_window_and_tells_how_it_ended(
+    qtbot: QtBot, window: MainWindow, hub: Hub, demo: str
+) -> None:
+    hub.hold_at = 50_000
+    dialog = open_dialog(window)
+    look(qtbot, dialog, demo)
+    dialog.fetch.click()
+    qtbot.waitUntil(hub.held.is_set, timeout=PATIENCE_MS)
+    dialog.close()
+    window.actions_by_name["library"].trigger()
+    library = window.rooms.shelf.dialog
+    assert library is not None
+    qtbot.waitUntil(lambda: library.download_button.text().startswith("Downloading: "), timeout=PATIENCE_MS)
+    library.close()
+    hub.go.set()
+    qtbot.waitUntil(lambda: "is in the library" in window.message_bar.text, timeout=PATIENCE_MS)
+    assert library.download_button.text() == "Download…"
+    window.message_bar.remedy.click()
+    assert library.isVisible()
+
+
+def test_a_download_that_fails_without_its_window_says_so(qtbot: QtBot, window: MainWindow, hub: Hub) -> None:
+    dialog = open_dialog(window)
+    look(qtbot, dialog, "someone/secret")
+    dialog.fetch.click()
+    dialog.close()
+    qtbot.waitUntil(lambda: "is gated" in window.message_bar.text, timeout=PATIENCE_MS)
+    assert window.message_bar.text.startswith("The download of someone/secret waits.")
+    window.message_bar.remedy.click()
+    assert dialog.isVisible()
