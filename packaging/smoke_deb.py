@@ -20,6 +20,7 @@ from debian_root import DebianRoot, Person, RootError, debian_root, display
 from dist import ROOT
 from smoke_program import SmokeError, ask_terminal, ask_window, hold, start_window
 
+HOMES = "/home"
 EXPECTED_MS = (5000, 2000)
 """What the first and the second start should take on an idle machine; told, not enforced."""
 SYSTEMS_OWN = ("/home/", "/var/cache/apt/", "/var/cache/debconf/", "/var/cache/ldconfig/", "/var/lib/dpkg/",
@@ -49,9 +50,9 @@ def smoke(root: DebianRoot, package: Path, screen: str, pictures: Path) -> None:
     before = prepare(root, package)
     install(root, package)
     people = (
-        root.add("anna", 2001, "/home/anna"),
-        root.add("omer", 2002, "/home/Ömer Müller – 家"),
-        root.add("rigid", 2003, "/home/rigid", writable=False),
+        root.add("anna", 2001, f"{HOMES}/anna"),
+        root.add("omer", 2002, f"{HOMES}/Ömer Müller – 家"),
+        root.add("rigid", 2003, f"{HOMES}/rigid", writable=False),
     )
     for person in people:
         use(root, person, screen, pictures)

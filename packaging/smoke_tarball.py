@@ -18,7 +18,8 @@ from debian_root import DebianRoot, Person, RootError, debian_root, display
 from dist import ROOT
 from smoke_program import SmokeError, ask_terminal, ask_window, hold, start_window
 
-HOME = "/home/Ömer Müller – 家"
+HOMES = "/home"
+HOME = f"{HOMES}/Ömer Müller – 家"
 UNPACKED = f"{HOME}/Neue Programme"
 PREFIX = f"{HOME}/meine $Programme & 50% mehr"
 
@@ -106,7 +107,7 @@ def use(root: DebianRoot, person: Person, programs: str, screen: str, picture: P
     ask_terminal(start, who)
     seen = root.path / "tmp" / "reply.png"
     try:
-        ask_window(start, who, "/tmp/reply.png", seen)
+        ask_window(start, who, f"/{seen.relative_to(root.path)}", seen)
     finally:
         seen.unlink(missing_ok=True)
 
