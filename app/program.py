@@ -31,6 +31,9 @@ from app.theme import ThemeMode
 from app.worker import EngineHandle, LoadModel
 from engine import __version__
 
+SWITCH_S = 0.0005
+"""Seconds for which the window may keep the interpreter's lock from the engine, which needs it between two kernels."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -81,6 +84,7 @@ def run(
     name = socket_name(request.settings_dir) if request.single else ""
     if name and hand_over(name, request.files):
         return 0
+    sys.setswitchinterval(SWITCH_S)
     app.setQuitOnLastWindowClosed(False)  # the window says when its engine has ended
     log.start(request.log_dir)
     logging.getLogger("draftscope").info("Draftscope %s starts on %s", __version__, platform.platform())

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QTabWidget, QVBoxLayout, QWidget
 
+from app.inspector.pace import Pace
 from app.inspector.round_table import RoundTable
 from app.inspector.rounds_model import SHOWN_ROUNDS, Headline, RoundsModel, RoundWindow
 from app.inspector.scrubber import Scrubber
@@ -70,6 +71,9 @@ class InspectorPanel(QWidget):
         """What is still to be drawn of the last `refresh_soon`."""
         self._apart = QTimer(self, interval=_APART_MS)
         self._apart.timeout.connect(self._draw_next)
+        self._pace = Pace()
+        self._later = QTimer(self, singleShot=True)
+        self._later.timeout.connect(self.refresh_soon)
         self.redraws = 0
         """How often the plots were drawn."""
         self.rounds = Figure("rounds", "Verification passes since the chat began")
@@ -167,10 +171,15 @@ class InspectorPanel(QWidget):
 
     @Slot()
     def refresh_soon(self) -> None:
-        """The same, one part after the other with turns of the event loop between; parts out of sight are left out."""
+        """The same, one part after the other with turns of the event loop between, and not so often that the engine
+        would feel it; parts out of sight are left out."""
         seen = self._drawn != self.model.version and self.isVisible() and not self.window().isMinimized()
-        if not seen or self._due:
+        if not seen or self._due or self._later.isActive():
             return
+        if rest := self._pace.rest_ms():
+            self._later.start(rest)
+            return
+        self._pace.begin()
         self._drawn = self.model.version
         self.redraws += 1
         self._due.append(self._draw_figures)
@@ -269,8 +278,9 @@ class InspectorPanel(QWidget):
     def _draw_next(self) -> None:
         if self._due:
             self._due.popleft()()
-        if not self._due:
+        else:  # a turn after the last part, which has been painted by now
             self._apart.stop()
+            self._pace.end()
 
     @Slot()
     def _draw_stale(self) -> None:

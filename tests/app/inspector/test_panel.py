@@ -306,3 +306,18 @@ def test_no_plot_is_cut_off_in_a_low_window(panel: InspectorPanel, qtbot: QtBot)
     panel.refresh()
     for card in cards(panel):
         assert card.widget.geometry().bottom() < card.height(), card.title
+
+
+def test_the_last_rounds_are_drawn_also_when_it_is_too_soon(panel: InspectorPanel, qtbot: QtBot) -> None:
+    panel.show()
+    qtbot.waitExposed(panel)
+    panel.add_records(script.reply())
+    panel.refresh_soon()
+    qtbot.waitUntil(lambda: not panel._apart.isActive(), timeout=PATIENCE_MS)
+    drawn = panel.redraws
+    panel.add_records(script.reply())
+    for _ in range(5):
+        panel.refresh_soon()
+    assert panel.redraws == drawn, "five wishes at once are put off"
+    qtbot.waitUntil(lambda: panel.rounds.value.text() == str(panel.model.rounds), timeout=PATIENCE_MS)
+    assert panel.redraws == drawn + 1, "and drawn once"
