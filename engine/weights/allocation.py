@@ -85,12 +85,12 @@ def allocate(sizes: Sizes, budget: int | None) -> Allocation:
                 best = (saved, found)
     if best is None:
         raise OptionError(
-            f"The memory budget is {_amount(budget)}, but this model needs at least {_amount(minimum_budget(sizes))}."
+            f"The memory budget is {amount(budget)}, but this model needs at least {amount(minimum_budget(sizes))}."
         )
     return best[1]
 
 
-def _amount(nbytes: int) -> str:
+def amount(nbytes: int) -> str:
     """Bytes for people, rounded up: a budget of what is said here is enough."""
     if nbytes < 100_000:
         return f"{nbytes:,} byte{'s' * (nbytes != 1)}"

@@ -14,6 +14,7 @@ import numpy as np
 from engine.errors import OptionError
 from engine.kernels.formats import FORMATS, row_bytes
 from engine.kernels.matrix import Matrix
+from engine.weights.allocation import amount
 from engine.weights.buffers import aligned_buffer
 from engine.weights.roles import Role, keeps_precision, role_of
 from engine.weights.units import UnitTensor
@@ -67,8 +68,8 @@ def check_budget(placement: Placement, precision: str, budget: int | None) -> in
     needed = bytes_in_memory(placement, precision)
     if budget is not None and needed > budget:
         raise OptionError(
-            f"Quantised to {precision} this model takes {needed / 1e6:,.0f} MB, but the memory budget is"
-            f" {budget / 1e6:,.0f} MB: write a smaller file with `quantize`, which can be streamed."
+            f"Quantised to {precision} this model takes {amount(needed)}, but the memory budget is {amount(budget)}:"
+            " write a smaller file with `quantize`, which can be streamed."
         )
     return needed
 

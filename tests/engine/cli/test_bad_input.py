@@ -297,6 +297,11 @@ def test_a_small_budget_is_told_as_it_was_given(refused: Refused, budget: str, s
     assert message.startswith(f"The memory budget is {said}, but this model needs at least ")
 
 
+def test_a_small_budget_is_told_so_where_everything_must_stay_in_memory_too(refused: Refused) -> None:
+    message = refused("generate", "demo", *HI, "--precision", "q8", "--memory-budget", "1")
+    assert "but the memory budget is 1 byte: write a smaller file" in message
+
+
 def test_the_budget_that_is_said_to_be_needed_is_enough(refused: Refused, run: Callable[..., Result]) -> None:
     needed = refused("generate", "demo", *HI, "--memory-budget", "1").split("at least ")[1].rstrip(".")
     assert run("generate", "demo", *HI, "--memory-budget", needed.replace(" ", "")).code == 0

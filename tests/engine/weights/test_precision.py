@@ -104,7 +104,9 @@ def test_memory_is_counted_as_it_is_and_the_budget_holds() -> None:
     exact = open_weights(checkpoint)
     assert 0.5 < weights.draft_step_bytes / exact.draft_step_bytes < 0.6
     exact.close()
-    with pytest.raises(OptionError, match=r"Quantised to q8 this model takes 6 MB, but the memory budget is 5 MB"):
+    with pytest.raises(
+        OptionError, match=r"Quantised to q8 this model takes [56]\.\d MB, but the memory budget is 5\.0 MB"
+    ):
         weights.set_budget(5_000_000)
     np.testing.assert_array_equal(weights.acquire("head")["weight"].rows, 1024)  # still open
     weights.close()
