@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+SETTLE_MS = 60
+"""For texts that have just changed to be laid out."""
 STORY = "Tell me a story about a fox and a lamp."
 
 
@@ -49,7 +51,7 @@ def take(arguments: argparse.Namespace, folder: Path) -> int:
     file = SettingsFile(folder)
     file.save(Settings(budgets={str(path): budget}))
     window = MainWindow(EngineHandle(engine.load_model), file, Stylist(app, arguments.theme), engine.demo_path)
-    window.resize(1280, 960)
+    window.resize(1280, 1080)
     window.show()
     window.docks.toggle("show_memory")
     window.load(path)
@@ -63,8 +65,11 @@ def take(arguments: argparse.Namespace, folder: Path) -> int:
             poll.stop()
             panel.refresh()
             window.weights.watch.look()
-            window.grab().save(str(arguments.out))
-            window.close()
+            QTimer.singleShot(SETTLE_MS, save)
+
+    def save() -> None:
+        window.grab().save(str(arguments.out))
+        window.close()
 
     poll.timeout.connect(look)
     poll.start()

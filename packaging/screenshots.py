@@ -1,57 +1,46 @@
-"""Makes the pictures of the documents: the real window, driven from its own command line.
+"""Makes the pictures of the documents: the real window on the demo, driven through its parts.
 
-python packaging/screenshots.py [FOLDER]     all pictures into FOLDER (default: packaging/screenshots)
+python packaging/screenshots.py [FOLDER]           those that the documents show (default: packaging/screenshots)
+python packaging/screenshots.py FOLDER --all       each panel and dialog, light and dark, for looking at; with --size
+                                                   2560x1440 or QT_SCALE_FACTOR=2 as large or sharp screens show them
 """
 
 from __future__ import annotations
 
-import os
+import argparse
+import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-STORY = "Tell me a story about a fox and a lamp."
+PACKAGING = Path(__file__).resolve().parent
+SHOWN = ("chat-light", "chat-dark", "inspector-light", "comparison-light", "library-light")
+"""Of the tour's pictures, those in the documents."""
 
 
-@dataclass(frozen=True)
-class Shot:
-    """One picture: the name of its file, and the window's arguments."""
-
-    name: str
-    arguments: tuple[str, ...]
-
-
-SHOTS = (
-    Shot("chat-light", ("--model", "demo", "--prompt", STORY, "--theme", "light", "--size", "1280x800")),
-    Shot("chat-dark", ("--model", "demo", "--prompt", STORY, "--theme", "dark", "--size", "1280x800")),
-)
-
-
-def take(shot: Shot, folder: Path) -> None:
-    """Run the window once; raises CalledProcessError if it failed."""
-    environment = {"QT_QPA_PLATFORM": "offscreen", **os.environ}
-    picture = folder / f"{shot.name}.png"
-    command = [sys.executable, "-m", "app", *shot.arguments, "--screenshot", str(picture), "--quit-when-done"]
-    subprocess.run(command, cwd=ROOT, env=environment, check=True)
-    print(picture)
-
-
-def take_by_script(script: str, name: str, folder: Path) -> None:
-    """A picture that needs more than the command line: a script beside this one makes it."""
-    picture = folder / f"{name}.png"
-    subprocess.run([sys.executable, str(ROOT / "packaging" / script), str(picture)], cwd=ROOT, check=True)
-    print(picture)
+def run(script: str, *arguments: str) -> None:
+    """Run a script beside this one; raises CalledProcessError if it failed."""
+    subprocess.run([sys.executable, str(PACKAGING / script), *arguments], check=True)
 
 
 def main() -> None:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "packaging" / "screenshots"
-    folder.mkdir(parents=True, exist_ok=True)
-    for shot in SHOTS:
-        take(shot, folder)
-    take_by_script("screenshot_memory.py", "memory", folder)
-    take_by_script("screenshot_picture.py", "picture", folder)
+    """The command."""
+    parser = argparse.ArgumentParser(description="Take the pictures of the documents.")
+    parser.add_argument("folder", nargs="?", type=Path, default=PACKAGING / "screenshots")
+    parser.add_argument("--all", action="store_true", help="each panel and dialog, light and dark")
+    parser.add_argument("--size", default="1280x800", help="of the window (default: 1280x800)")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    if arguments.all:
+        run("screenshot_tour.py", str(arguments.folder), "--size", arguments.size, "--everything")
+    else:
+        with tempfile.TemporaryDirectory(prefix="draftscope-pictures-") as folder:
+            run("screenshot_tour.py", folder, "--size", arguments.size)
+            for name in SHOWN:
+                shutil.copy(Path(folder) / f"{name}.png", arguments.folder)
+    for name in ("memory", "picture"):
+        run(f"screenshot_{name}.py", str(arguments.folder / f"{name}.png"))
 
 
 if __name__ == "__main__":
