@@ -66,8 +66,9 @@ class Recorder:
             self._waiting.pop(0)
         if end is None:
             return
+        reply = table.gather(self.message)
         self._db.execute("BEGIN IMMEDIATE")
-        table.settle(self.message, "done", end)
+        table.settle(self.message, "done", reply, end)
         self._db.execute("COMMIT")
         self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
         self.close()

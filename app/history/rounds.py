@@ -39,11 +39,16 @@ class RoundTable:
         records = self.fetch(message, 0, self.count(message))
         return tuple(token.token for record in records for token in record.committed)
 
-    def settle(self, message: int, state: str, last: Finished | Failed | None = None) -> None:
-        """Write down what a reply said and how it ended, from its rounds. Belongs into a transaction."""
+    def gather(self, message: int) -> Reply:
+        """A reply out of its rounds."""
         reply = Reply()
         for record in self.fetch(message, 0, self.count(message)):
             reply.add_round(record)
+        return reply
+
+    def settle(self, message: int, state: str, reply: Reply, last: Finished | Failed | None = None) -> None:
+        """Write down what a reply said and how it ended. Belongs into a transaction; `gather`, which may take seconds,
+        comes before, so that nobody waits for it."""
         self._db.execute(
             "INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?)", (message, len(reply.rounds), *columns_of(reply))
         )
@@ -60,9 +65,7 @@ class RoundTable:
             with suppress(ValueError, TypeError, struct.error):
                 reply = StoredReply(texts, columns, rounds, lambda first, last: self.fetch(message, first, last))
         if reply is None:
-            reply = Reply()
-            for record in self.fetch(message, 0, self.count(message)):
-                reply.add_round(record)
+            reply = self.gather(message)
             reply.active = False
         ending = self.ending(message)
         reply.stats = ending.stats if ending is not None else None

@@ -224,8 +224,9 @@ class Store:
         """Make whole what a killed program was writing; returns how many replies there were."""
         running = [row[0] for row in self._db.execute("SELECT id FROM messages WHERE state = 'running'")]
         for message in running:
+            reply = self.rounds.gather(message)
             with self.transaction():
-                self.rounds.settle(message, "interrupted")
+                self.rounds.settle(message, "interrupted", reply)
         return len(running)
 
     # Searching and remembering

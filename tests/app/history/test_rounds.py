@@ -9,6 +9,7 @@ import pytest
 from app.chat.cells import Reply
 from app.history.columns import PAGE, StoredReply, StoredRounds
 from app.history.recorder import Recorder
+from app.history.rounds import RoundTable
 from app.history.store import Store
 from engine import Failed, Finished, Round
 from tests.app.history.conftest import record, say
@@ -151,3 +152,22 @@ def test_rounds_that_are_held_stay_the_same_objects_when_pages_go(
     reply.add_round(held[0])
     assert reply.rounds[15] is held[5]
     assert reply.number_of(held[7]) == 17
+
+
+def test_nobody_waits_while_a_long_reply_is_gathered(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The window may write, as it does at every key, until the very moment when the reply itself is written."""
+    conversation = store.create()
+    prompt = store.add_user(conversation, None, "Hello?")
+    reply = store.add_reply(conversation, prompt.id, "demo")
+    recorder, rounds = Recorder(store.path, reply.id), list(rounds_of(WORDS))
+    gather = RoundTable.gather
+
+    def gathered(table: RoundTable, message: int) -> Reply:
+        store.set_unsent(conversation, "typed meanwhile")
+        return gather(table, message)
+
+    monkeypatch.setattr(RoundTable, "gather", gathered)
+    for one in (*rounds, finished(rounds)):
+        recorder(one)
+    assert recorder.problem == ""
+    assert store.unsent(conversation) == "typed meanwhile"
