@@ -10,6 +10,7 @@ from PySide6.QtGui import (
     QAction,
     QColor,
     QDesktopServices,
+    QFocusEvent,
     QGuiApplication,
     QKeyEvent,
     QKeySequence,
@@ -369,6 +370,13 @@ class ReadingView(QAbstractScrollArea):
         within = self.links.step(self, forward)
         self.viewport().update()
         return within or super().focusNextPrevChild(forward)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """No link keeps its ring when the focus goes to another part of the window."""
+        super().focusOutEvent(event)
+        if event.reason() is not Qt.FocusReason.ActiveWindowFocusReason:
+            self.links.put(None)
+            self.viewport().update()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QFocusEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -147,6 +147,10 @@ def test_tab_goes_through_the_links_in_sight_and_enter_follows(
     view.focusNextPrevChild(True)
     view.focusNextPrevChild(True)
     assert view.links.link is None, "Tab leaves after the last link"
+    view.focusNextPrevChild(True)
+    for reason, kept in ((Qt.FocusReason.ActiveWindowFocusReason, True), (Qt.FocusReason.MouseFocusReason, False)):
+        QApplication.sendEvent(view, QFocusEvent(QEvent.Type.FocusOut, reason))
+        assert (view.links.link is not None) is kept
 
 
 def test_links_that_were_scrolled_away_are_not_in_the_way(view: ReadingView, model: TranscriptModel) -> None:
