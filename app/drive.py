@@ -36,6 +36,7 @@ class Drive(QObject):
         self._window = window
         self._errand = errand
         self.code = 0
+        self._ended = False
         window.controller.loaded.connect(self._on_loaded)
         window.controller.load_failed.connect(self._fail)
         window.controller.load_cancelled.connect(self._on_cancelled)
@@ -88,6 +89,9 @@ class Drive(QObject):
     @Slot()
     def _end(self) -> None:
         """Take the picture, also of a failure, and leave if that was asked for."""
+        if self._ended:  # the person goes on by hand
+            return
+        self._ended = True
         errand = self._errand
         self._window.controller.loaded.disconnect(self._on_loaded)
         self._errand = Errand()

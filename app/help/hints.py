@@ -13,7 +13,8 @@ def first_hints(model: QWidget, composer: QWidget, page: QWidget, inspector: QWi
         Hint(
             model,
             "Which model answers",
-            "The demo is open, so that you can begin at once. Ctrl+L shows the library, where your own models go.",
+            "The demo opens by itself, so that you can begin at once. Ctrl+L shows the library, where your own models "
+            "go.",
         ),
         Hint(
             composer,

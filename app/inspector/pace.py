@@ -26,6 +26,7 @@ class Pace:
         self._began = 0.0
         self._worked = 0.0
         self._next = -math.inf
+        self._hurried = False
 
     def begin(self) -> None:
         """A drawing begins."""
@@ -34,7 +35,13 @@ class Pace:
     def end(self) -> None:
         """It is on the screen."""
         cost = self._work() - self._worked
-        self._next = self._began + min(LONGEST_S, cost / SHARE)
+        self._next = -math.inf if self._hurried else self._began + min(LONGEST_S, cost / SHARE)
+        self._hurried = False
+
+    def hurry(self) -> None:
+        """The engine has ended: what is missing may be drawn at once, also after a drawing that has begun."""
+        self._next = -math.inf
+        self._hurried = True
 
     def rest_ms(self) -> int:
         """Milliseconds until the next drawing may begin."""

@@ -189,6 +189,13 @@ class InspectorPanel(QWidget):
             self._plots_due()
         self._apart.start()
 
+    @Slot()
+    def catch_up(self) -> None:
+        """The reply has ended: draw its last rounds without regard to the engine."""
+        self._pace.hurry()
+        self._later.stop()
+        self.refresh_soon()
+
     def _plots_due(self) -> None:
         if (stack := self._whole) is None:
             if self.model.rounds:
@@ -281,6 +288,8 @@ class InspectorPanel(QWidget):
         else:  # a turn after the last part, which has been painted by now
             self._apart.stop()
             self._pace.end()
+            if self._drawn != self.model.version:  # rounds came meanwhile
+                self._later.start(self._pace.rest_ms())
 
     @Slot()
     def _draw_stale(self) -> None:

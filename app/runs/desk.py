@@ -120,6 +120,7 @@ class RunDesk(QObject):
     @Slot()
     def end_reply(self) -> None:
         """The chat's reply has ended."""
+        self._inspector.catch_up()
         QTimer.singleShot(0, self, self._show_buttons)
 
     @Slot()

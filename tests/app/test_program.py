@@ -12,12 +12,14 @@ import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
-from app.drive import Errand
+from app.drive import SETTLE_MS, Drive, Errand
+from app.main_window import MainWindow
 from app.main_window import MainWindow
 from app.program import Request, run
 from app.theme import DARK
-from tests.app.conftest import DEMO
+from tests.app.conftest import DEMO, PATIENCE_MS
 from tests.app.scripted import Script
 
 
@@ -114,3 +116,13 @@ def test_files_of_the_command_line_are_opened_as_if_dropped(
     assert run(request, script.load_model, lambda: DEMO) == 0
     assert opened == [list(files)]
     assert not [call for call in script.calls if call.startswith("load")]
+
+
+def test_who_goes_on_by_hand_is_left_alone(loaded: MainWindow, qtbot: QtBot, recwarn: pytest.WarningsRecorder) -> None:
+    drive = Drive(loaded, Errand())
+    for text in ("Hello", "Go on"):
+        with qtbot.waitSignal(loaded.controller.reply_ended, timeout=PATIENCE_MS):
+            loaded.send(text)
+        qtbot.wait(2 * SETTLE_MS)
+    assert drive.code == 0
+    assert [str(w.message) for w in recwarn if w.category is RuntimeWarning] == []

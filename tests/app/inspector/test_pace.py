@@ -40,3 +40,16 @@ def test_plots_never_stand_still_for_long() -> None:
     pace = Pace(lambda: clocks.time, lambda: clocks.work)
     clocks.draw(pace, 0.4)
     assert 0 < pace.rest_ms() <= 1000 * LONGEST_S
+
+
+def test_at_the_end_nothing_waits_and_then_the_pace_is_kept_again() -> None:
+    clocks = Clocks()
+    pace = Pace(lambda: clocks.time, lambda: clocks.work)
+    clocks.draw(pace, 0.05)
+    pace.begin()
+    pace.hurry()
+    clocks.work += 0.05
+    pace.end()
+    assert pace.rest_ms() == 0, "a drawing that had begun lacks the last rounds"
+    clocks.draw(pace, 0.05)
+    assert pace.rest_ms() > 0

@@ -321,3 +321,16 @@ def test_the_last_rounds_are_drawn_also_when_it_is_too_soon(panel: InspectorPane
     assert panel.redraws == drawn, "five wishes at once are put off"
     qtbot.waitUntil(lambda: panel.rounds.value.text() == str(panel.model.rounds), timeout=PATIENCE_MS)
     assert panel.redraws == drawn + 1, "and drawn once"
+
+
+def test_rounds_that_come_while_plots_are_drawn_are_drawn_too(panel: InspectorPanel, qtbot: QtBot) -> None:
+    panel.show()
+    qtbot.waitExposed(panel)
+    records = script.long_reply(300)
+    panel.add_records(records[:50])
+    panel.refresh_soon()
+    panel.add_records(records[50:])
+    panel.catch_up()  # the reply ends in the middle of a drawing
+    end = panel.model.rounds
+    qtbot.waitUntil(lambda: panel.plots.time.table()[1][-1:] != [] and panel.plots.time.table()[1][-1][0] == end)
+    assert panel.rounds.value.text() == str(end)
