@@ -74,6 +74,21 @@ def test_what_belongs_into_the_bundle(target: str, source: str, kept: bool) -> N
     assert bundle_content.keeps((target, source, "DATA")) is kept
 
 
+def test_the_command_line_starts_without_hooks_and_the_window_on_linux_too() -> None:
+    import bundle_content
+
+    entries = [
+        (name, f"/there/{name}.py", "PYSOURCE") for name in ("pyiboot01", "pyi_rth_qt", "start_cli", "start_window")
+    ]
+
+    def names(start: str, platform: str) -> list[str]:
+        return [entry[0] for entry in bundle_content.scripts(entries, start, platform)]
+
+    assert names("start_cli", "win32") == ["pyiboot01", "start_cli"]
+    assert names("start_window", "linux") == ["pyiboot01", "start_window"]
+    assert names("start_window", "win32") == ["pyiboot01", "pyi_rth_qt", "start_window"]
+
+
 def test_what_is_excluded_is_not_what_the_program_imports() -> None:
     import bundle_content
 
