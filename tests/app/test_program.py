@@ -16,7 +16,6 @@ from pytestqt.qtbot import QtBot
 
 from app.drive import SETTLE_MS, Drive, Errand
 from app.main_window import MainWindow
-from app.main_window import MainWindow
 from app.program import Request, run
 from app.theme import DARK
 from tests.app.conftest import DEMO, PATIENCE_MS
