@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -241,3 +242,25 @@ def test_errors_say_what_to_do(hub: Hub, tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(HubError, match=r"127\.0\.0\.1:9 cannot be reached \(.*\); check the connection") as told:
         client.list_files("someone/tiny")
     assert told.value.passing
+
+
+def test_offline_means_offline(hub: Hub) -> None:
+    """The client reads HF_HUB_OFFLINE when it is imported: in a process of its own."""
+    code = (
+        "from app.library.hub import client\n"
+        "try: client.list_files('someone/tiny')\n"
+        "except client.HubError as error: print(error)"
+    )
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True, env=environment
+    )
+    assert done.stdout.strip() == "HF_HUB_OFFLINE forbids the network; unset it and start the program again."
+    assert hub.requests == []
+
+
+def test_the_hub_learns_versions_and_nothing_else_about_the_computer(hub: Hub) -> None:
+    client.list_files("someone/tiny")
+    sent = hub.requests[-1][2]
+    named = [part.split("/")[0] for part in sent["user-agent"].split("; ")]
+    assert named == ["draftscope", "hf_hub", "python"]
