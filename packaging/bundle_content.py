@@ -81,8 +81,8 @@ def kept(entries: Iterable[Entry]) -> list[Entry]:
 def scripts(entries: Iterable[Entry], start: str, platform: str) -> list[Entry]:
     """What a program runs when it starts: PyInstaller's loader, and ours.
 
-    PyInstaller's hooks for packages import Qt, and half of Python, before the first line of ours: 0.15 s that the command
-    line would wait for a library that it never uses. On Linux Qt finds its plugins without them.
+    PyInstaller's hooks for packages import Qt, and half of Python, before the first line of ours: 0.15 s that the
+    command line would wait for a library that it never uses. On Linux Qt finds its plugins without them.
     """
     no_hooks = platform == "linux" or start == "start_cli"
     ours = [entry for entry in entries if not entry[0].startswith("start_") or entry[0] == start]
