@@ -80,7 +80,7 @@ class Details(QWidget):
         self._sees.setVisible(bool(entry and entry.openable and entry.towers))
         if entry is None or not entry.towers:
             return
-        inside = bool(entry.report.vision)
+        inside = entry.report.vision == "inside"  # else it says why there is none
         self.tower.addItem("the checkpoint's own vision tower" if inside else "nothing: no pictures", None)
         for companion in entry.towers:
             self.tower.addItem(companion.path.name, companion.path)
@@ -109,7 +109,9 @@ def _captioned(caption: str, box: QComboBox) -> QWidget:
     holder = QWidget()
     row = QHBoxLayout(holder)
     row.setContentsMargins(0, 0, 0, 0)
-    row.addWidget(label(caption))
+    text = label(caption)
+    text.setMinimumWidth(10 * GRID)  # one column, where there are two
+    row.addWidget(text)
     row.addWidget(box, 1)
     return holder
 
