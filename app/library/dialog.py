@@ -167,9 +167,12 @@ class LibraryDialog(QDialog):
             action.setToolTip(str(folder))
             action.triggered.connect(lambda _=False, path=folder: self._unwatch(path))
 
-    def show_downloading(self, share: float | None) -> None:
-        """How far the download that runs is, if one does."""
-        self.download_button.setText("Download…" if share is None else f"Downloading: {share:.0%}…".replace("%", " %"))
+    def show_downloading(self, share: float | None, unfinished: int) -> None:
+        """How far the download that runs is, if one does, or how many wait to be resumed."""
+        if share is not None:
+            self.download_button.setText(f"Downloading: {share:.0%}…".replace("%", " %"))
+        else:
+            self.download_button.setText(f"Downloads: {unfinished} unfinished…" if unfinished else "Download…")
 
     def choose_in(self, folder: Path) -> None:
         """Choose the first entry of a folder, as soon as it is there."""

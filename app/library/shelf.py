@@ -53,6 +53,7 @@ class Shelf(QObject):
             ink_icons(self.dialog, theme)
         self.dialog.apply_theme(theme)
         self.dialog.details.remembered = self._memory.settings.towers
+        self._show_downloading()
         self._read()
         self.dialog.show()
         self.dialog.raise_()
@@ -101,8 +102,9 @@ class Shelf(QObject):
 
     @Slot()
     def _show_downloading(self) -> None:
-        if self.dialog is not None and self.hub is not None:
-            self.dialog.show_downloading(self.hub.share())
+        if self.dialog is not None:
+            share = self.hub.share() if self.hub is not None else None
+            self.dialog.show_downloading(share, len(self._memory.settings.downloads))
 
     @Slot(object)
     def _show_fetched(self, order: Order) -> None:

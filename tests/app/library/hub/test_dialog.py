@@ -79,7 +79,12 @@ def test_pause_and_another_start_and_discard(
     hub.go.set()
     qtbot.waitUntil(lambda: row.go.text() == "Resume" and row.go.isEnabled(), timeout=PATIENCE_MS)
     window.rooms.close()
-    again = open_dialog(make_window())
+    second = make_window()
+    second.actions_by_name["library"].trigger()
+    library = second.rooms.shelf.dialog
+    assert library is not None
+    assert library.download_button.text() == "Downloads: 1 unfinished…"
+    again = open_dialog(second)
     (left,) = again.rows
     assert left.words.text().startswith("Paused at ")
     assert left.meter.value() > 0
