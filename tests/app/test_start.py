@@ -6,6 +6,7 @@ import gc
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from pytestqt.qtbot import QtBot
 import app.start
 from app.drive import Errand
 from app.main_window import MainWindow
-from app.milestones import Milestones
+from app.milestones import Milestones, process_began
 from app.program import Request, run
 from app.start import Start
 from tests.app.conftest import DEMO, PATIENCE_MS, MakeWindow
@@ -106,3 +107,11 @@ def test_milestones_count_once_and_are_told_one_a_line() -> None:
     lines = milestones.report().splitlines()
     assert [line.split("  ")[0] for line in lines] == ["first paint", "model usable"]
     assert all("ms CPU" in line for line in lines)
+
+
+def test_when_the_process_began_is_known() -> None:
+    import psutil
+
+    begun = process_began()
+    assert begun < time.time()
+    assert abs(begun - psutil.Process().create_time()) < 2, "which knows it to the second"
