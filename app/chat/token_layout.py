@@ -93,6 +93,10 @@ class TokenLayout:
         end = self._row_starts[index + 1] if index + 1 < self.rows else self.pieces
         return range(self._row_starts[index], end)
 
+    def tokens_from(self, index: int) -> list[int]:
+        """The tokens whose first piece is in a row."""
+        return [self.token[piece] for piece in self.row(index) if piece not in self._starts]
+
     def row_end(self, index: int) -> float:
         """The right edge of a row's last piece."""
         return self._row_ends[index] if index < len(self._row_ends) else self._end

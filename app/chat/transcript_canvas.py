@@ -51,6 +51,8 @@ class TranscriptCanvas(QAbstractScrollArea):
         self._sticky = True
         self._still = False
         """While set, moving the scroll bar moves no pixels: the text stays where it is."""
+        self._held: tuple[int, int, float] | None = None
+        """The anchor of the last new layout, until somebody scrolls: there and back again ends where it began."""
         self._slices = QTimer(self, singleShot=True, interval=0)
         self._slices.timeout.connect(self._lay_out_slice)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -187,7 +189,7 @@ class TranscriptCanvas(QAbstractScrollArea):
         self.selection = Selection()
         self.cursor_cell = None
         self.painter.moment = None
-        self._sticky = True
+        self._sticky, self._held = True, None
         self.document.sync(self.model.entries, 0)
         self._settle()
         self.viewport().update()
@@ -277,6 +279,8 @@ class TranscriptCanvas(QAbstractScrollArea):
 
     def _anchor(self) -> tuple[int, int, float] | None:
         """(entry, cell, y on screen) of the first cell in view that every layout has."""
+        if self._held is not None and not self.document.hides(*self._held[:2]):
+            return self._held
         top = self.verticalScrollBar().value()
         for index in self._window():
             block = self.document.blocks[index]
@@ -285,19 +289,25 @@ class TranscriptCanvas(QAbstractScrollArea):
             entry = self.document.entries[block.entry]
             for row in range(self.document.row_at(index, top), block.layout.rows):
                 y = self.document.row_top(index, row) - top
-                cells = (block.layout.token[piece] for piece in block.layout.row(row))
-                cell = next((c for c in cells if not entry.kind(c).ghost), None)
+                cell = next((c for c in block.layout.tokens_from(row) if not entry.kind(c).ghost), None)
                 if cell is not None and y >= 0:
                     return block.entry, cell, y
         return None
 
     def _restore(self, entry: int, cell: int, y: float) -> None:
-        """Scroll so that a cell's row is at height `y` of the viewport."""
+        """Scroll so that a cell's row is at height `y` of the viewport, with all that is in view laid out."""
         self.document.lay_out([self.document.block_of(entry, cell)])
-        self._update_range()
-        for block, row, _ in self.document.pieces_of(entry, cell):
-            self.verticalScrollBar().setValue(round(self.document.row_top(block, row) - y))
-            return
+        before = None
+        for _ in range(16):  # what comes into view above the cell and is laid out there moves the cell
+            self._update_range()
+            piece = next(iter(self.document.pieces_of(entry, cell)), None)
+            wanted = before if piece is None else round(self.document.row_top(piece[0], piece[1]) - y)
+            if wanted is None or wanted == before:
+                break
+            before = wanted
+            self.verticalScrollBar().setValue(wanted)
+            self.document.lay_out(list(self._window()))
+        self._held = (entry, cell, y)
 
     # Qt's calls
 
@@ -337,6 +347,7 @@ class TranscriptCanvas(QAbstractScrollArea):
 
     def _on_scrolled(self, value: int) -> None:
         if not self._still:
+            self._held = None
             self._sticky = value >= self.verticalScrollBar().maximum() - int(self.document.geometry.line) // 2
             if self.document.lay_out_needed(self._window()):
                 self._settle()

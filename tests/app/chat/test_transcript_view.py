@@ -222,11 +222,16 @@ def test_toggling_ghosts_keeps_the_top_token_in_its_place(qtbot: QtBot, show: Sh
     view.verticalScrollBar().setValue(view.verticalScrollBar().maximum() // 2)
     at = middle_cell(view)
     y = view.rect_of(*at).top()
-    for on in (False, True):
+    for on in (False, True, False, True):
         view.show_refused = on
         assert abs(view.rect_of(*at).top() - y) <= 1
         settle(qtbot, view)
         assert abs(view.rect_of(*at).top() - y) <= 1, "also when everything above is laid out"
+    view.verticalScrollBar().setValue(view.verticalScrollBar().value() + 3_000)
+    at = middle_cell(view)
+    y = view.rect_of(*at).top()
+    view.show_refused = False
+    assert abs(view.rect_of(*at).top() - y) <= 1, "after scrolling, what is in view now counts"
 
 
 def test_resizing_keeps_the_top_token_in_view(qtbot: QtBot, show: Show) -> None:
