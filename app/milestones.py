@@ -39,4 +39,4 @@ def process_began() -> float:
         return time.time() - (time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
     import psutil
 
-    return psutil.Process().create_time()
+    return float(psutil.Process().create_time())
