@@ -17,9 +17,12 @@ from typing import Any
 
 from engine.decoding.records import ToolCall
 
-_CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
-_FUNCTION = re.compile(r"\s*<function=([^<>\n]+)>(.*?)(?:</function>)?\s*", re.DOTALL)
-_PARAMETER = re.compile(r"<parameter=([^<>\n]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
+_OPEN, _CLOSE = "<tool_call>", "</tool_call>"
+_FUNCTION = re.compile(r"<function=([^<>\n]+)>")
+_FUNCTION_END = "</function>"
+_PARAMETER, _PARAMETER_END = re.compile(r"<parameter=([^<>\n]+)>\n?"), "</parameter>"
+_DEEPEST = 100
+"""Levels of arguments: what is nested deeper cannot be written out again from everywhere, and is no call of use."""
 
 
 def find_tool_calls(text: str) -> tuple[ToolCall, ...]:
@@ -32,17 +35,21 @@ def split_tool_calls(text: str) -> tuple[str | ToolCall, ...]:
     """`text` with each complete tool call in its place; no two strings stand side by side, and none is empty."""
     parts: list[str | ToolCall] = []
     plain = 0  # where the text begins that is not in `parts` yet
-    for found in _CALL.finditer(text):
-        call = _from_json(found[1]) or _from_tags(found[1])
+    at = 0
+    # Each step goes on behind the last one: a reply that repeats an opening tag must not take time squared.
+    while (start := text.find(_OPEN, at)) >= 0 and (end := text.find(_CLOSE, start)) >= 0:
+        at = end + len(_CLOSE)
+        body = text[start + len(_OPEN) : end]
+        call = _from_json(body) or _from_tags(body)
         if call is not None:
-            parts += [text[plain : found.start()], call]
-            plain = found.end()
+            parts += [text[plain:start], call]
+            plain = at
     return tuple(part for part in (*parts, text[plain:]) if part)
 
 
 def _from_json(body: str) -> ToolCall | None:
     try:
-        call = json.loads(body)
+        call = _clean(json.loads(body))
     except (ValueError, RecursionError):
         return None
     if not isinstance(call, dict) or not isinstance(call.get("name"), str):
@@ -52,15 +59,34 @@ def _from_json(body: str) -> ToolCall | None:
 
 
 def _from_tags(body: str) -> ToolCall | None:
-    call = _FUNCTION.fullmatch(body)
-    if call is None:
+    body = body.strip().removesuffix(_FUNCTION_END)
+    function = _FUNCTION.match(body)
+    if function is None:
         return None
-    return ToolCall(call[1].strip(), {name.strip(): _value(text) for name, text in _PARAMETER.findall(call[2])})
+    arguments: dict[str, Any] = {}
+    at = function.end()
+    while (found := _PARAMETER.search(body, at)) and (end := body.find(_PARAMETER_END, found.end())) >= 0:
+        arguments[found[1].strip()] = _value(body[found.end() : end].removesuffix("\n"))
+        at = end + len(_PARAMETER_END)
+    return ToolCall(function[1].strip(), arguments)
 
 
 def _value(text: str) -> Any:
     """The template writes text as it is and everything else as JSON."""
     try:
-        return json.loads(text)
+        return _clean(json.loads(text))
     except (ValueError, RecursionError):
         return text
+
+
+def _clean(value: Any, levels: int = _DEEPEST) -> Any:
+    """JSON that can be written to any file: without halves of characters. ValueError if it is nested too deeply."""
+    if levels == 0:
+        raise ValueError("nested too deeply")
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_clean(part, levels - 1) for part in value]
+    if isinstance(value, dict):
+        return {_clean(name): _clean(part, levels - 1) for name, part in value.items()}
+    return value

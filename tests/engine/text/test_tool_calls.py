@@ -58,6 +58,9 @@ def test_without_arguments() -> None:
         '<tool_call>{"name": "x", "arguments": "y"}</tool_call>',
         "<tool_call>just talk</tool_call>",
         "<tool_call>" + "[" * 200_000 + "</tool_call>",
+        '<tool_call>{"name": "x", "arguments": {"a": ' + "[" * 500 + "]" * 500 + "}}</tool_call>",
+        "<tool_call>" * 200_000,
+        "<tool_call>" * 2 + "<function=x>" * 100_000,
     ],
 )
 def test_what_only_looks_like_a_call_stays_text(text: str) -> None:
@@ -70,3 +73,23 @@ def test_the_text_around_calls_keeps_its_place() -> None:
     assert split_tool_calls(f"Look:{JSON}{JSON} {broken} done") == ("Look:", weather, weather, f" {broken} done")
     assert split_tool_calls("no call at all") == ("no call at all",)
     assert split_tool_calls("") == ()
+
+
+def test_a_parameter_that_is_not_closed_is_none() -> None:
+    many = "<parameter=a>" * 100_000
+    blank = " " * 100_000
+    assert find_tool_calls(f"<tool_call><function=x>{many}</function></tool_call>") == (ToolCall("x"),)
+    assert find_tool_calls(f"<tool_call><function=x>{blank}.{blank}</function></tool_call>") == (ToolCall("x"),)
+
+
+def test_a_value_that_is_nested_too_deeply_is_its_text() -> None:
+    deep = "[" * 500 + "]" * 500
+    (call,) = find_tool_calls(f"<tool_call><function=x><parameter=a>\n{deep}\n</parameter></function></tool_call>")
+    assert call.arguments == {"a": deep}
+
+
+def test_half_a_character_can_be_written_to_a_file() -> None:
+    escaped = r'{"name": "x\ud800", "arguments": {"\udc00": ["\ud83d\ude00", "\ud800"]}}'
+    assert find_tool_calls(f"<tool_call>{escaped}</tool_call>") == (
+        ToolCall("x\ufffd", {"\ufffd": ["\U0001f600", "\ufffd"]}),
+    )
