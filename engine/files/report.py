@@ -25,6 +25,7 @@ Kind = Literal["model", "sidecar", "vision tower", "unusable"]
 
 _EXPERTS = ".mlp.experts."
 _GIB = 1 << 30
+_MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +185,14 @@ def _tokenizer(checkpoint: Checkpoint) -> str:
 
 
 def _memory(nbytes: int, available: int) -> str:
-    sizes = f"{nbytes / _GIB:.1f} GiB of weights, {available / _GIB:.1f} GiB of memory free"
+    sizes = f"{_size(nbytes)} of weights, {_size(available)} of memory free"
     if nbytes <= 0.9 * available:
         return f"Fits in memory: {sizes}."
     return f"Larger than the free memory ({sizes}): weights are streamed from disk."
+
+
+def _size(nbytes: int) -> str:
+    return f"{nbytes / _GIB:.1f} GiB" if nbytes >= _GIB else f"{nbytes / _MIB:.1f} MiB"
 
 
 def unit_sizes(tensors: Iterable[TensorSpec], config: ModelConfig) -> tuple[UnitSize, ...]:

@@ -31,7 +31,7 @@ def test_facts_of_a_dense_model(data: Path) -> None:
     assert report.chat_template
     assert len(report.files) == 2
     assert report.memory_total >= report.memory_available > 0
-    assert report.memory.startswith("Fits in memory: 0.0 GiB of weights")
+    assert report.memory.startswith("Fits in memory: 8.7 MiB of weights")
 
 
 def test_formats_and_units_add_up(data: Path) -> None:
