@@ -197,7 +197,10 @@ class HubDesk(QObject):
         if self.listing is None or not chosen:
             return "Choose at least one file."
         files: dict[str, HubFile] = {file.path: file for part in chosen for file in part.files}
-        folder = order.home_of(self.place, self.listing.repo)
+        try:
+            folder = order.home_of(self.place, self.listing.repo)
+        except OrderError as error:
+            return str(error)
         running = next((t for t in self.transfers if t.order.folder == folder and t.state != "done"), None)
         if running is not None:
             return f"{self.listing.repo} is being fetched already; wait for it, or discard it first."

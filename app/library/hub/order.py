@@ -14,7 +14,9 @@ from app.library.choice import size_text
 from app.library.hub.files import HubFile
 
 ORDER_NAME = ".draftscope-download.json"
-PART_SUFFIX = ".part"
+_OWN = ".draftscope-"
+PART_SUFFIX = ".draftscope-part"
+"""Not a browser's `.part`: what has this ending is this program's own, to go on with and to delete."""
 SPARE_BYTES = 64 << 20
 """Left free on the disk, beside what is fetched."""
 _FORBIDDEN = set('<>:"|?*\\\0')
@@ -57,17 +59,34 @@ class Order:
 
 
 def home_of(place: Path, repo: str) -> Path:
-    """The folder of a repository below the person's folder for downloads."""
+    """The folder of a repository below the person's folder for downloads; OrderError if it would not be below it."""
+    if not _harmless(repo):
+        raise OrderError(f"The repository's name {_shown(repo)} is no owner/name; look it up again.")
     return place.joinpath(*repo.split("/"))
 
 
 def check_names(files: Iterable[HubFile]) -> None:
     """Refuse names that would leave the folder, or that some system cannot write; the hub is trusted in nothing."""
     for file in files:
-        parts = PurePosixPath(file.path).parts
-        bad = not parts or file.path.startswith("/") or any(p in ("..", ".") or _FORBIDDEN & set(p) for p in parts)
-        if bad or any(part == ORDER_NAME for part in parts):
-            raise OrderError(f"The file name “{file.path}” cannot be kept on disk; choose other files.")
+        if not _harmless(file.path):
+            raise OrderError(f"The file name {_shown(file.path)} cannot be kept on disk; choose other files.")
+
+
+def _harmless(name: str) -> bool:
+    """Whether a relative path is written as it reads, and is none of the names that are used here."""
+    parts = PurePosixPath(name).parts
+    return (
+        len(parts) > 0
+        and str(PurePosixPath(*parts)) == name
+        and name.isprintable()
+        and not any(part == ".." or part[-1] in "/. " or _FORBIDDEN & set(part) for part in parts)
+        and not any(part.startswith(_OWN) or part.endswith(PART_SUFFIX) for part in parts)
+    )
+
+
+def _shown(name: str) -> str:
+    """A name for people: quoted, escaped where it has to be, and not endless."""
+    return f"“{name if name.isprintable() else ascii(name)[1:-1]:.100}”"
 
 
 def free_bytes(folder: Path) -> int:
@@ -113,7 +132,7 @@ def load(folder: Path) -> Order | None:
         files = tuple(HubFile(f["path"], int(f["size"]), f["sha256"], f["git"]) for f in data["files"])
         order = Order(str(data["repo"]), str(data["commit"]), folder, files)
         check_names(files)
-    except (OSError, ValueError, KeyError, TypeError, OrderError):
+    except (OSError, ArithmeticError, ValueError, KeyError, TypeError, RecursionError, OrderError):
         return None
     return order
 

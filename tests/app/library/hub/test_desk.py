@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,17 @@ def test_a_place_that_cannot_be_written_to_is_said(qtbot: QtBot, hub: Hub, make_
     look(qtbot, desk, "someone/tiny-GGUF")
     assert desk.proposed is not None
     assert "cannot be written to" in desk.start([desk.proposed])
+    assert desk.transfers == []
+
+
+def test_a_hub_that_gives_a_repository_another_name_cannot_choose_the_folder(
+    qtbot: QtBot, hub: Hub, make_desk: MakeDesk, tmp_path: Path
+) -> None:
+    desk = make_desk()
+    look(qtbot, desk, "someone/tiny-GGUF")
+    assert desk.listing is not None
+    desk.listing = replace(desk.listing, repo="../../elsewhere")
+    assert "is no owner/name" in desk.start(desk.parts)
     assert desk.transfers == []
 
 

@@ -16,7 +16,7 @@ from app.library.hub import client, order
 from app.library.hub.client import HubError
 from app.library.hub.fetch import Progress, Stop, fetch
 from app.library.hub.files import HubFile, parts
-from app.library.hub.order import ORDER_NAME, Order, OrderError
+from app.library.hub.order import ORDER_NAME, PART_SUFFIX, Order, OrderError
 from tests.app.library.hub.conftest import TOWER, WEIGHTS
 from tests.app.library.hub.server import COMMIT, PIECE, Hub
 
@@ -117,7 +117,7 @@ def test_a_killed_program_goes_on_from_where_it_was(hub: Hub, tmp_path: Path) ->
     hub.hold_at = 13 * PIECE
     child = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), FILE])
     assert hub.held.wait(30)
-    part = tmp_path / f"{FILE}.part"
+    part = tmp_path / f"{FILE}{PART_SUFFIX}"
     while not part.exists() or part.stat().st_size < 13 * PIECE:
         time.sleep(0.01)
     child.kill()
@@ -153,11 +153,11 @@ def test_what_arrives_damaged_is_deleted_and_said(hub: Hub, tmp_path: Path, name
     with pytest.raises(HubError, match=f"{name} arrived damaged"):
         get(order_of(tmp_path, repo, name))
     assert not (tmp_path / name).exists()
-    assert not (tmp_path / f"{name}.part").exists()
+    assert not (tmp_path / f"{name}{PART_SUFFIX}").exists()
 
 
 def test_a_damaged_beginning_of_an_earlier_start_is_noticed(hub: Hub, tmp_path: Path) -> None:
-    (tmp_path / f"{FILE}.part").write_bytes(bytes(1000))
+    (tmp_path / f"{FILE}{PART_SUFFIX}").write_bytes(bytes(1000))
     with pytest.raises(HubError, match="damaged"):
         get(order_of(tmp_path, "someone/tiny-GGUF", FILE))
     get(order_of(tmp_path, "someone/tiny-GGUF", FILE))
@@ -199,12 +199,18 @@ def test_a_disk_that_fills_up_is_told_and_what_is_there_stays(hub: Hub, tmp_path
         [sys.executable, "-c", code, str(tmp_path), FILE], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.startswith(f"The disk of {tmp_path} is full; make room and resume"), done.stderr
-    assert (tmp_path / f"{FILE}.part").stat().st_size == 100_000
+    assert (tmp_path / f"{FILE}{PART_SUFFIX}").stat().st_size == 100_000
     get(order.load(tmp_path))  # type: ignore[arg-type]
     assert (tmp_path / FILE).read_bytes() == WEIGHTS
 
 
-@pytest.mark.parametrize("name", ["../evil.gguf", "/evil.gguf", "a/../../evil.gguf", "a:b.gguf", ORDER_NAME])
+BAD_NAMES = [
+    *("../evil.gguf", "/evil.gguf", "a/../../evil.gguf", "a:b.gguf", "./a.gguf", "a//b.gguf", "a/", "a.gguf.", "a /b"),
+    *("a\n.gguf", "\ud800.gguf", "\x1b[31m.gguf", ORDER_NAME, ".draftscope-download.new", f"a{PART_SUFFIX}"),
+]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
 def test_names_that_leave_the_folder_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(OrderError, match="cannot be kept on disk"):
         order.save(Order("a/b", COMMIT, tmp_path, (HubFile(name, 1),)))
@@ -214,11 +220,33 @@ def test_names_that_leave_the_folder_are_refused(tmp_path: Path, name: str) -> N
     assert order.load(tmp_path) is None
 
 
+@pytest.mark.parametrize("repo", ["../..", "/etc/x", "a/b/../../..", "..", "a/..", "a/b\n"])
+def test_a_repository_that_names_itself_out_of_the_folder_is_refused(tmp_path: Path, repo: str) -> None:
+    with pytest.raises(OrderError, match="is no owner/name"):
+        order.home_of(tmp_path, repo)
+    assert order.home_of(tmp_path, "a/b") == tmp_path / "a" / "b"
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"files": [{"path": "a", "size": 1e999, "sha256": "", "git": ""}]}'])
+def test_an_order_that_makes_no_sense_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / ORDER_NAME).write_text(text)
+    assert order.load(tmp_path) is None
+
+
+def test_what_a_browser_has_of_the_same_file_is_left_alone(hub: Hub, tmp_path: Path) -> None:
+    (tmp_path / f"{FILE}.part").write_bytes(b"a browser's")
+    ordered = order_of(tmp_path, "someone/tiny-GGUF", FILE)
+    get(ordered)
+    order.discard(ordered)
+    assert (tmp_path / f"{FILE}.part").read_bytes() == b"a browser's"
+    assert (tmp_path / FILE).read_bytes() == WEIGHTS
+
+
 def test_discarding_leaves_whole_files_and_the_persons_own(hub: Hub, tmp_path: Path) -> None:
     folder = tmp_path / "someone" / "tiny"
     ordered = order_of(folder, "someone/tiny-GGUF", FILE, "mmproj-F16.gguf")
     order.save(ordered)
-    (folder / f"{FILE}.part").write_bytes(WEIGHTS[:500])
+    (folder / f"{FILE}{PART_SUFFIX}").write_bytes(WEIGHTS[:500])
     (folder / "notes.txt").write_text("mine")
     order.discard(ordered)
     assert [path.name for path in folder.iterdir()] == ["notes.txt"]
