@@ -63,6 +63,9 @@ def smoke(root: DebianRoot, package: Path, screen: str, pictures: Path) -> None:
     )
     root.must("apt-get", "purge", "-y", "-qq", "draftscope")
     left = {path for path in root.files() - before if not f"{path}/".startswith(SYSTEMS_OWN)}
+    # Who has no home that can be written is told that what was said is kept in a temporary folder.
+    kept = {path for path in left if Path(path).name.startswith("history.sqlite3")}
+    left -= kept | {str(Path(path).parent) for path in kept}
     hold(not left, "purging leaves nothing but people's own files", f"left after purging: {sorted(left)}")
 
 

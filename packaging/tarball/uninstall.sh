@@ -35,6 +35,7 @@ if rmdir -- "$prefix/share/mime/packages" 2>/dev/null; then
     for name in XMLnamespaces aliases generic-icons globs globs2 icons magic mime.cache subclasses treemagic types version; do
         rm -f -- "$prefix/share/mime/$name"
     done
+    rmdir -- "$prefix/share/mime/"* 2>/dev/null || true
 fi
 if [ "$(ls "$prefix/share/applications" 2>/dev/null)" = mimeinfo.cache ]; then
     rm -f -- "$prefix/share/applications/mimeinfo.cache"
