@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from engine import KvCache, Precision
 
 MOST_RECENT = 10
+_ODD_NAMES = "surrogatepass"
+"""Names of files need not be UTF-8 on every system; Python keeps what is not as halves of characters."""
 FILE_NAME = "settings.json"
 SAMPLING_FIELDS = ("temperature", "top_k", "top_p", "min_p", "seed")
 SMALLEST_FONT, LARGEST_FONT = 8, 24
@@ -146,10 +148,10 @@ class SettingsFile:
     def load(self) -> Settings:
         """What the file says, as far as it makes sense."""
         try:
-            data = json.loads(self.path.read_text("utf-8"))
+            data = json.loads(self.path.read_text("utf-8", _ODD_NAMES))
         except OSError:
             return Settings()
-        except ValueError:
+        except (ValueError, RecursionError):
             with contextlib.suppress(OSError):
                 self.path.replace(self.path.with_suffix(".damaged.json"))
             return Settings()
@@ -187,7 +189,7 @@ class SettingsFile:
             choices["sampling"] = sampling and {name: sampling[name] for name in SAMPLING_FIELDS}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         new = self.path.with_suffix(".new")
-        with new.open("w", encoding="utf-8") as file:
+        with new.open("w", encoding="utf-8", errors=_ODD_NAMES) as file:
             json.dump(data, file, indent=1, ensure_ascii=False)
             file.flush()
             os.fsync(file.fileno())
@@ -252,9 +254,9 @@ def _reply(value: Any) -> ReplyChoices | None:
         return None
     choices = ReplyChoices()
     limit, thinking, budget = (value.get(name) for name in ("max_new_tokens", "thinking", "think_budget"))
-    if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 1:
+    if _countable(limit):
         choices = replace(choices, max_new_tokens=limit)
-    if isinstance(budget, int) and not isinstance(budget, bool) and budget >= 1:
+    if _countable(budget):
         choices = replace(choices, think_budget=budget)
     if isinstance(thinking, bool):
         choices = replace(choices, thinking=thinking)
@@ -267,6 +269,11 @@ def _reply(value: Any) -> ReplyChoices | None:
         draft = _options(DraftOptions, value["draft"], ("drafter", "tokens", "length"))
         choices = replace(choices, draft=draft or DraftOptions())
     return choices
+
+
+def _countable(value: Any) -> bool:
+    """Whether it is a number of tokens that a field of the window can hold."""
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 1 << 31
 
 
 def _options(kind: Callable[..., Any], data: Mapping[str, Any], names: tuple[str, ...]) -> Any:

@@ -99,3 +99,17 @@ def test_a_new_seed_is_drawn_for_each_reply_when_sampling() -> None:
     assert len({choices.options().sampling.seed for _ in range(8)}) > 1
     fixed = ReplyChoices(sampling=SamplingOptions(temperature=1.0, seed=3), new_seed=False)
     assert fixed.options().sampling.seed == 3
+
+
+@pytest.mark.parametrize("name", ["max_new_tokens", "think_budget"])
+def test_a_number_that_no_field_can_hold_is_not_taken(tmp_path: Path, name: str) -> None:
+    file = SettingsFile(tmp_path)
+    file.path.write_text(json.dumps({"reply": {name: 10**30}}))
+    assert file.load().reply == ReplyChoices()
+
+
+def test_names_that_are_not_utf8_come_back(tmp_path: Path) -> None:
+    odd = "/models/\udcff \u00e9"
+    file = SettingsFile(tmp_path)
+    file.save(Settings(folders=(odd,), recent=(RecentModel(odd),)))
+    assert file.load() == Settings(folders=(odd,), recent=(RecentModel(odd),))
