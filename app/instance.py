@@ -15,7 +15,8 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 ANSWER_MS = 3000
-MOST_BYTES = 1 << 16
+MOST_BYTES = 16 << 20
+"""More than a command line can hold."""
 TAKEN = b"taken\n"
 
 

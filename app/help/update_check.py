@@ -21,7 +21,8 @@ ADDRESS = "https://pypi.org/pypi/draftscope/json"
 PAGE = "https://pypi.org/project/draftscope/"
 TIMEOUT_S = 10
 MOST_BYTES = 16 << 20
-_NUMBERS = re.compile(r"\d+(?:\.\d+)*")
+_NUMBERS = re.compile(r"\d{1,9}(?:\.\d{1,9})*")
+_VERSION = re.compile(rf"{_NUMBERS.pattern}[\w.+!-]{{0,20}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,9 @@ def _version(body: bytes) -> str:
     """The version that an answer names; empty if it is no such answer."""
     try:
         version = json.loads(body)["info"]["version"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return ""
-    return version if isinstance(version, str) and _NUMBERS.match(version) else ""
+    return version if isinstance(version, str) and _VERSION.fullmatch(version) else ""
 
 
 def _fetch(address: str) -> tuple[int, bytes]:

@@ -40,6 +40,18 @@ def test_files_come_to_the_first_and_the_second_ends(qtbot: QtBot, qapp: QApplic
     assert second(name).wait(20) == 3, "nobody listens any more"
 
 
+def test_as_many_files_as_a_command_line_holds(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> None:
+    name = socket_name(tmp_path)
+    listener = Listener(name, qapp)
+    odd = "\u00e9" * 60
+    paths = [f"/pictures/{number:04}-{odd}.png" for number in range(1000)]
+    with qtbot.waitSignal(listener.called, timeout=PATIENCE_MS) as called:
+        start = second(name, *paths)
+    assert called.args == [[Path(path) for path in paths]]
+    assert start.wait(20) == 0
+    listener.close()
+
+
 def test_each_settings_folder_has_its_own_socket(tmp_path: Path) -> None:
     assert socket_name(tmp_path) == socket_name(tmp_path / "x" / "..")
     assert socket_name(tmp_path) != socket_name(tmp_path / "x")

@@ -68,6 +68,9 @@ def test_an_older_or_the_same_version_is_none(version: str) -> None:
         (200, b"[]", "gave no answer"),
         (200, b'{"info": {"version": 3}}', "gave no answer"),
         (200, b'{"info": {"version": "soon"}}', "gave no answer"),
+        (200, published("9" * 5000), "gave no answer"),
+        (200, published("9.0 <img src=x>"), "gave no answer"),
+        (200, b"[" * 100_000, "gave no answer"),
     ],
 )
 def test_what_is_no_answer_is_said(status: int, body: bytes, said: str) -> None:
