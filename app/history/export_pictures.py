@@ -15,6 +15,7 @@ from app.chat.cells import AttachedFile
 INLINE_BYTES = 2 << 20
 INLINE_SIDE = 1600
 """A page holds larger pictures scaled down to this side: it is read in a browser and sent by mail."""
+MOST_NAME_BYTES = 100
 WEB_FORMATS = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
 """What every browser shows, of what can be attached."""
 
@@ -30,8 +31,7 @@ class PictureFolder:
     def place(self, picture: AttachedFile) -> str:
         """Where a picture is, relative to the text."""
         if picture.data not in self._places:
-            safe = re.sub(r"[^\w.-]+", "-", picture.name).strip("-.") or "picture"
-            name = f"{len(self.files) + 1}-{safe}"
+            name = f"{len(self.files) + 1}-{_writable(picture.name)}"
             self.files[name] = picture.data
             self._places[picture.data] = f"{self.name}/{name}"
         return self._places[picture.data]
@@ -42,6 +42,12 @@ class PictureFolder:
             (parent / self.name).mkdir(exist_ok=True)
         for name, data in self.files.items():
             (parent / self.name / name).write_bytes(data)
+
+
+def _writable(name: str) -> str:
+    """A file's name that every system and every link can hold; of a long one, the end with the ending."""
+    safe = re.sub(r"[^\w.-]+", "-", name).encode("utf-8", "ignore")[-MOST_NAME_BYTES:].decode("utf-8", "ignore")
+    return safe.strip("-.") or "picture"
 
 
 def reference(file: AttachedFile, folder: PictureFolder) -> dict[str, Any]:

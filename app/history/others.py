@@ -27,7 +27,7 @@ class OtherTexts:
         try:
             with closing(connect(self.path)) as database:
                 return self._read(database)
-        except HistoryError:
+        except (HistoryError, sqlite3.Error):
             return []
 
     def _read(self, database: sqlite3.Connection) -> list[str]:
@@ -39,8 +39,8 @@ class OtherTexts:
         texts: list[str] = []
         room = MOST_CHARACTERS
         for (text,) in database.execute(query, (self.leave_out, MOST_MESSAGES)):
-            if len(text) > room:
-                break
-            texts.append(text)
+            texts.append(text[:room])  # of a huge one what fits: it must not hide all the others
             room -= len(text)
+            if room <= 0:
+                break
         return texts[::-1]

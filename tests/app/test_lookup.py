@@ -70,6 +70,8 @@ def test_the_newest_texts_come_last_and_no_more_than_are_worth_it(
     assert OtherTexts(store.path, None)() == ["oldest", "old", "newer", "own"]
     monkeypatch.setattr(app.history.others, "MOST_CHARACTERS", 8)
     assert OtherTexts(store.path, own)() == ["old", "newer"]
+    monkeypatch.setattr(app.history.others, "MOST_CHARACTERS", 4)
+    assert OtherTexts(store.path, own)() == ["newe"], "a huge one does not hide everything"
     assert OtherTexts(tmp_path / "missing" / "h.sqlite3", own)() == []
     store.close()
 

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from PIL import Image
@@ -99,6 +100,21 @@ def test_markdown_has_pictures_in_a_folder_beside_it(pictured: Chats, tmp_path: 
     folder = tmp_path / "my chat_files"
     assert sorted(file.name for file in folder.iterdir()) == ["1-my-cat-.png", "2-dog.tif"]
     assert (folder / "1-my-cat-.png").read_bytes() == picture()
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 251 + ".png", "\u8868" * 84 + ".png", "../../evil.png", "/etc/x.png", "..", "\0.png"]
+)
+def test_pictures_of_any_name_stand_in_the_folder(qapp: QApplication, store: Store, tmp_path: Path, name: str) -> None:
+    conversation = store.create()
+    store.add_user(conversation, None, "look", (Attachment("picture", name, picture()),))
+    chats = Chats(store)
+    chats.open(conversation)
+    (tmp_path / "place").mkdir()
+    assert write_export(tmp_path / "place" / "c.md", chats) == ""
+    (file,) = (tmp_path / "place" / "c_files").iterdir()
+    assert file.read_bytes() == picture()
+    assert f"](c_files/{quote(file.name)})" in (tmp_path / "place" / "c.md").read_text("utf-8")
 
 
 def test_json_says_where_a_picture_is_and_what_it_must_be(pictured: Chats, tmp_path: Path) -> None:

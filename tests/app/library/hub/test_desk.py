@@ -172,8 +172,9 @@ def test_a_hub_that_gives_a_repository_another_name_cannot_choose_the_folder(
 ) -> None:
     desk = make_desk()
     look(qtbot, desk, "someone/tiny-GGUF")
-    assert desk.listing is not None
-    desk.listing = replace(desk.listing, repo="../../elsewhere")
+    listing = desk.listing
+    assert listing is not None
+    desk.listing = replace(listing, repo="../../elsewhere")
     assert "is no owner/name" in desk.start(desk.parts)
     assert desk.transfers == []
 
