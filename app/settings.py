@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
 from app.theme import ThemeMode
 from engine import DraftOptions, GenerateOptions, LoadOptions, OptionError, SamplingOptions
@@ -271,7 +271,7 @@ def _reply(value: Any) -> ReplyChoices | None:
     return choices
 
 
-def _countable(value: Any) -> bool:
+def _countable(value: Any) -> TypeGuard[int]:
     """Whether it is a number of tokens that a field of the window can hold."""
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 1 << 31
 
