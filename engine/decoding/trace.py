@@ -22,6 +22,8 @@ FORMAT = 1
 """Version of the file format. It grows when an older program would misread a new file."""
 MAX_LINE = 64 << 20
 """Characters of a plausible line: the longest one holds a whole reply."""
+_ODD_NAMES = "surrogatepass"
+"""A checkpoint's path need not be UTF-8 on every system; Python keeps what is not as halves of characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class TraceWriter:
         self.path = Path(path)
         self._part = self.path.with_name(self.path.name + ".part")
         try:
-            self._file: IO[str] = self._part.open("w", encoding="utf-8", newline="\n")
+            self._file: IO[str] = self._part.open("w", encoding="utf-8", errors=_ODD_NAMES, newline="\n")
         except OSError as error:
             raise TraceError(f"The trace {self.path} cannot be written: {error.strerror}.") from None
         self._write(header.to_json())
@@ -137,7 +139,7 @@ def read_trace(path: str | Path) -> Trace:
     """
     path = Path(path)
     try:
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8", errors=_ODD_NAMES) as file:
             lines = _lines(file, path.name)
             _, first, _ = next(lines, (1, "", False))
             header = _header(first, path.name)

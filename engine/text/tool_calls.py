@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -80,11 +81,13 @@ def _value(text: str) -> Any:
 
 
 def _clean(value: Any, levels: int = _DEEPEST) -> Any:
-    """JSON that can be written to any file: without halves of characters. ValueError if it is nested too deeply."""
+    """JSON that any file can hold: no halves of characters. ValueError if it is nested too deeply, or holds NaN."""
     if levels == 0:
         raise ValueError("nested too deeply")
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("no number that JSON has")
     if isinstance(value, list):
         return [_clean(part, levels - 1) for part in value]
     if isinstance(value, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -60,6 +61,13 @@ def test_round_trip(tmp_path: Path) -> None:
     assert trace.ending == RECORDS[3]
     assert trace.tokens == (8,)
     assert len((tmp_path / "run.jsonl").read_text().split("\n")) == len(RECORDS) + 2
+
+
+def test_a_name_that_is_not_utf8_is_written_and_read(tmp_path: Path) -> None:
+    header = dataclasses.replace(HEADER, model="/models/\udcff é.gguf")
+    with TraceWriter(tmp_path / "run.jsonl", header):
+        pass
+    assert read_trace(tmp_path / "run.jsonl").header == header
 
 
 def test_every_line_says_its_event(tmp_path: Path) -> None:

@@ -59,6 +59,8 @@ def test_without_arguments() -> None:
         "<tool_call>just talk</tool_call>",
         "<tool_call>" + "[" * 200_000 + "</tool_call>",
         '<tool_call>{"name": "x", "arguments": {"a": ' + "[" * 500 + "]" * 500 + "}}</tool_call>",
+        '<tool_call>{"name": "x", "arguments": {"a": NaN}}</tool_call>',
+        '<tool_call>{"name": "x", "arguments": {"a": [-1e999]}}</tool_call>',
         "<tool_call>" * 200_000,
         "<tool_call>" * 2 + "<function=x>" * 100_000,
     ],
