@@ -24,6 +24,7 @@ def named(target: Q, name: str) -> Q:
 def label(text: str = "", kind: Type = "body", *, wrap: bool = False, tip: str = "") -> QLabel:
     """Text in one of the style sheet's type sizes."""
     made = QLabel(text)
+    made.setTextFormat(Qt.TextFormat.PlainText)  # names of files and models are no markup
     made.setProperty("type", kind)
     made.setWordWrap(wrap)
     made.setToolTip(tip)

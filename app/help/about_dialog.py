@@ -50,6 +50,7 @@ class AboutDialog(QDialog):
         facts = f"Python {platform.python_version()}, Qt {PySide6.__version__}, {platform.system()}"
         self.answer = label(kind="caption", wrap=True)
         self.answer.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
+        self.answer.setTextFormat(Qt.TextFormat.RichText)
         self.answer.setOpenExternalLinks(True)
         self.button = push("Check for a new version", self.ask)
         words = QVBoxLayout()
