@@ -32,10 +32,16 @@ class Picture:
         Raises:
             PictureError: there is no such file, or it cannot be read.
         """
+        from engine.pictures import MOST_BYTES  # brings the tower with it
+
         try:
-            return cls(Path(path).read_bytes(), Path(path).name)
+            with Path(path).open("rb") as file:
+                data = file.read(MOST_BYTES + 1)  # a device or a pipe need not have an end
         except OSError as error:
             raise PictureError(f"The picture {path} cannot be read: {error.strerror or error}.") from None
+        if len(data) > MOST_BYTES:
+            raise PictureError(f"The picture {path} is larger than {MOST_BYTES >> 20} MiB; save it smaller.")
+        return cls(data, Path(path).name)
 
 
 @dataclass(frozen=True, slots=True)

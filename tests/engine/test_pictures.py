@@ -278,3 +278,12 @@ def test_the_longest_side_is_limited_and_the_shape_kept() -> None:
     assert within(1, 200, 20) == (1, 20)
     assert within(32, 5462, 256) == (2, 256)
     assert token_count(*within(300, 900, 256), CONFIG) < token_count(300, 900, CONFIG)
+
+
+def test_a_file_without_an_end_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.pictures.MOST_BYTES", 1 << 20)
+    (tmp_path / "p.png").write_bytes(bytes((1 << 20) + 1))
+    with pytest.raises(PictureError, match=r"p\.png is larger than 1 MiB; save it smaller"):
+        Picture.from_file(tmp_path / "p.png")
+    (tmp_path / "p.png").write_bytes(bytes(1 << 20))
+    assert len(Picture.from_file(tmp_path / "p.png").data) == 1 << 20
