@@ -172,4 +172,11 @@ def migrate(connection: Connection, path: Path) -> None:
         if not copy.exists():
             connection.execute("VACUUM INTO ?", (str(copy),))
     for number in range(version, len(MIGRATIONS)):
-        connection.executescript(f"BEGIN IMMEDIATE; {MIGRATIONS[number]} PRAGMA user_version = {number + 1}; COMMIT;")
+        try:
+            connection.executescript(
+                f"BEGIN IMMEDIATE; {MIGRATIONS[number]} PRAGMA user_version = {number + 1}; COMMIT;"
+            )
+        except sqlite3.Error:
+            connection.rollback()
+            if connection.execute("PRAGMA user_version").fetchone()[0] <= number:
+                raise  # else another start has just done it

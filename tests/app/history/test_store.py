@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from app.history import schema
 from app.history.schema import MIGRATIONS, HistoryError
 from app.history.store import KEEP_DELETED_S, Attachment, Store
 from tests.app.history.conftest import Clock, say
@@ -119,3 +121,27 @@ def test_what_is_no_database_is_told_with_its_path(tmp_path: Path) -> None:
     path.write_bytes(b"no database at all" * 100)
     with pytest.raises(HistoryError, match=r"h\.sqlite3 cannot be used now: it is no database"):
         Store(path)
+
+
+def test_a_migration_that_another_start_did_meanwhile_is_no_failure(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite3"
+    first, second = schema.connect(path), schema.connect(path)
+
+    class Late(schema.Connection):
+        """Sees the version that the file had before the other start."""
+
+        asked = False
+
+        def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+            if "user_version" in sql and not self.asked:
+                self.asked = True
+                return super().execute("SELECT 0")
+            return super().execute(sql, parameters)
+
+    schema.migrate(first, path)
+    late = sqlite3.connect(path, isolation_level=None, factory=Late)
+    schema.migrate(late, path)
+    schema.migrate(second, path)
+    assert late.execute("PRAGMA user_version").fetchone() == (len(schema.MIGRATIONS),)
+    for connection in (first, second, late):
+        connection.close()
