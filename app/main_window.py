@@ -447,13 +447,15 @@ class MainWindow(QMainWindow):
         event.ignore()
         if not self._closing:
             self._closing = True
-            self._keep_unsent()
-            self.memory.save()
-            self.status.activity.setText("Stopping…")
-            self.setEnabled(False)
-            self.rooms.close()
-            self._patience.start(CLOSE_PATIENCE_MS)
-            self.engine.close()
+            try:
+                self._keep_unsent()
+                self.memory.save()
+                self.status.activity.setText("Stopping…")
+                self.setEnabled(False)
+                self.rooms.close()
+            finally:  # whatever cannot be kept: a window that does not close would be worse
+                self._patience.start(CLOSE_PATIENCE_MS)
+                self.engine.close()
 
     @Slot()
     def _finish_closing(self) -> None:

@@ -313,6 +313,20 @@ def test_a_window_whose_engine_does_not_answer_closes_all_the_same(
     assert loaded.engine.running
 
 
+def test_a_window_that_cannot_keep_something_closes_all_the_same(
+    qtbot: QtBot, loaded: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise ValueError("a name that cannot be written")
+
+    with monkeypatch.context() as patched, qtbot.captureExceptions() as raised:
+        patched.setattr(loaded.memory, "save", fail)
+        with qtbot.waitSignal(loaded.closed, timeout=PATIENCE_MS):
+            loaded.close()
+    assert [str(error) for _, error, _ in raised] == ["a name that cannot be written"]
+    assert not loaded.engine.running
+
+
 def test_the_event_loop_stays_alive_while_a_fast_engine_streams(
     qtbot: QtBot, loaded: MainWindow, script: Script
 ) -> None:
