@@ -92,14 +92,24 @@ class Drive(QObject):
         if self._ended:  # the person goes on by hand
             return
         self._ended = True
-        errand = self._errand
         self._window.controller.loaded.disconnect(self._on_loaded)
-        self._errand = Errand()
-        if errand.screenshot is not None:
-            self._window.inspector.complete()
-            if not self._window.grab().save(str(errand.screenshot)):
-                self.code = 1
-                if sys.stderr is not None:
-                    sys.stderr.write(f"The picture {errand.screenshot} cannot be written; choose another place.\n")
+        if self._errand.screenshot is None:
+            self._leave()
+        else:
+            self._window.inspector.complete()  # plots that are made only now get their places in the next turns
+            QTimer.singleShot(SETTLE_MS, self, self._take_picture)
+
+    @Slot()
+    def _take_picture(self) -> None:
+        picture = self._errand.screenshot
+        self._window.inspector.complete()
+        if not self._window.grab().save(str(picture)):
+            self.code = 1
+            if sys.stderr is not None:
+                sys.stderr.write(f"The picture {picture} cannot be written; choose another place.\n")
+        self._leave()
+
+    def _leave(self) -> None:
+        errand, self._errand = self._errand, Errand()
         if errand.quit:
             self._window.close()

@@ -113,8 +113,12 @@ class InspectorPanel(QWidget):
 
     def complete(self) -> None:
         """Draw everything that can be seen now, also plots without data."""
-        if self.isVisible() and self.plots.whole:
-            self.refresh()
+        if self.isVisible():
+            late = self._whole is None
+            if self.plots.whole and late:  # they lack what was drawn before they were there
+                self._redraw()
+            else:
+                self.refresh()
 
     @property
     def _whole(self) -> PlotStack | None:

@@ -34,8 +34,8 @@ def as_before(qapp: QApplication) -> Iterator[None]:
     qapp.setStyleSheet(sheet)
 
 
-def go(folder: Path, script: Script, errand: Errand, model: Path = DEMO) -> int:
-    request = Request(folder / "settings", model, theme="dark", size=(780, 600), errand=errand)
+def go(folder: Path, script: Script, errand: Errand, model: Path = DEMO, size: tuple[int, int] = (780, 600)) -> int:
+    request = Request(folder / "settings", model, theme="dark", size=size, errand=errand)
     return run(request, script.load_model, lambda: DEMO)
 
 
@@ -49,6 +49,16 @@ def test_a_prompt_is_answered_and_pictured(tmp_path: Path, script: Script, qapp:
     blue = DARK.tint("accepted_mtp")
     colours = [image.pixelColor(x, y).name() for x in range(0, 780, 2) for y in range(0, 600, 2)]
     assert colours.count(blue) > 20, "accepted drafts are coloured"
+
+
+def test_a_picture_has_plots_that_a_busy_computer_makes_late(
+    tmp_path: Path, script: Script, qapp: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.inspector.panel.InspectorPanel.prepare", lambda _panel: None)
+    assert go(tmp_path, script, Errand("hello", tmp_path / "window.png", True), size=(1280, 800)) == 0
+    (window,) = [widget for widget in qapp.topLevelWidgets() if isinstance(widget, MainWindow)]
+    shown = [card for card in window.inspector.plots.cards[:2] if card._empty.isHidden()]
+    assert shown == window.inspector.plots.cards[:2]
 
 
 def test_a_polite_end_of_the_session_closes_the_window(tmp_path: Path, script: Script, qapp: QApplication) -> None:
