@@ -16,7 +16,12 @@ class FileOpenings(QObject):
     def __init__(self, app: QObject, parent: QObject) -> None:
         super().__init__(parent)
         self._waiting: list[Path] = []
+        self._app = app
         app.installEventFilter(self)
+
+    def release(self) -> None:
+        """Watch no longer."""
+        self._app.removeEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Take the events that bring a file; leave all others alone."""

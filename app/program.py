@@ -94,7 +94,8 @@ def run(
     listener = Listener(name, window) if name else None
     if listener is not None:
         listener.called.connect(lambda paths: come_forward(window, paths))
-    FileOpenings(app, window).opened.connect(lambda paths: come_forward(window, paths))
+    openings = FileOpenings(app, window)
+    openings.opened.connect(lambda paths: come_forward(window, paths))
     crash = CrashReporter(window)
     window.engine.fault.connect(crash.report)
     crash.said.connect(window.message_bar.show_message)
@@ -113,6 +114,7 @@ def run(
     app.exec()
     if listener is not None:
         listener.close()
+    openings.release()
     crash.release()
     log.stop()
     signals.release()

@@ -22,3 +22,5 @@ def test_files_of_one_go_come_together_and_other_events_pass(qtbot: QtBot, qapp:
     assert got.args == [[Path("/models/a.gguf"), Path("/models/mtp-a.gguf")]]
     with qtbot.assertNotEmitted(openings.opened, wait=20):
         assert not openings.eventFilter(receiver, QEvent(QEvent.Type.ApplicationActivate))
+        openings.release()
+        QApplication.sendEvent(receiver, QFileOpenEvent("/models/b.gguf"))

@@ -33,6 +33,13 @@ _SHOW = (
 )
 
 
+_USABLE = (
+    "import json, os; from engine.kernels import cpu; cpu.configure_environment();"
+    "folder = os.environ['NUMBA_CACHE_DIR'];"
+    "print(json.dumps([folder, os.path.isdir(folder) and os.access(folder, os.W_OK)]))"
+)
+
+
 def test_sets_the_environment_without_importing_numba(tmp_path: Path) -> None:
     values, numba_imported = _fresh(_SHOW, XDG_CACHE_HOME=str(tmp_path))  # type: ignore[misc]
     assert not numba_imported
@@ -52,15 +59,18 @@ def test_leaves_what_the_person_has_set(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() == 0 if hasattr(os, "geteuid") else True, reason="root may write anywhere")
 def test_a_read_only_cache_folder_is_replaced(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    values, _ = _fresh(_SHOW, XDG_CACHE_HOME=str(tmp_path))  # type: ignore[misc]
-    assert os.access(values[3], os.W_OK)
+    folder, usable = _fresh(_USABLE, XDG_CACHE_HOME=str(tmp_path))  # type: ignore[misc]
+    assert usable
+    assert not folder.startswith(str(tmp_path))
 
 
 def test_a_cache_folder_that_cannot_be_made_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "draftscope").write_text("a file in the way")
-    values, _ = _fresh(_SHOW, XDG_CACHE_HOME=str(tmp_path))  # type: ignore[misc]
-    assert Path(values[3]).is_dir()
-    assert not values[3].startswith(str(tmp_path))
+    (tmp_path / "temporary").mkdir()
+    folder, usable = _fresh(_USABLE, XDG_CACHE_HOME=str(tmp_path), TMPDIR=str(tmp_path / "temporary"))  # type: ignore[misc]
+    assert usable
+    assert folder.startswith(str(tmp_path / "temporary"))
+    assert list((tmp_path / "temporary").iterdir()) == [], "nothing was compiled, and so nothing is left behind"
 
 
 def test_importing_kernels_compiles_nothing_of_ours() -> None:
