@@ -66,7 +66,8 @@ def main() -> None:
     share = statistics.median(o / w for o, w in zip(outside, whole, strict=True))
     print(
         f"{1e3 * statistics.median(whole):.1f} ms of CPU a token, "
-        f"{1e3 * statistics.median(outside):.2f} ms outside kernels ({100 * share:.1f} %), {watch.calls} calls of kernels"
+        f"{1e3 * statistics.median(outside):.2f} ms outside kernels ({100 * share:.1f} %), "
+        f"{watch.calls} calls of kernels"
     )
 
 
