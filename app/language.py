@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import gettext
 import logging
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from struct import error as StructError
 
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QObject, QTranslator
 
@@ -101,7 +101,7 @@ class Languages:
         try:
             with language.catalogue.open("rb") as file:
                 catalogue = gettext.GNUTranslations(file)
-        except (OSError, ValueError, KeyError, LookupError, StructError) as error:
+        except (OSError, ValueError, KeyError, LookupError, struct.error) as error:
             logging.getLogger("draftscope").warning("%s is no catalogue: %s", language.catalogue, error)
             return self.available()[0]
         words = QTranslator(app)
@@ -122,9 +122,7 @@ class Catalogue(QTranslator):
         """Qt leaves out translators that are."""
         return False
 
-    def translate(  # type: ignore[override]
-        self, context: str, text: str, disambiguation: str | None = None, n: int = -1
-    ) -> str | None:
+    def translate(self, context: str, text: str, disambiguation: str | None = None, n: int = -1) -> str | None:
         """None is Qt's word for "ask the next one"."""
         if context != _CONTEXT or not text:
             return None
