@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dist import ROOT
+from smoke import ROOT, finish
 
 MIRROR = "http://deb.debian.org/debian"
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -41,15 +41,7 @@ class DebianRoot:
         self, command: Sequence[str], person: Person | None = None, environment: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run a command as root or as a person; its output is text."""
-        return subprocess.run(
-            self.command(command, person, environment),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=_LONGEST_S,
-            check=False,
-        )
+        return finish(self.command(command, person, environment), _LONGEST_S)
 
     def command(
         self, command: Sequence[str], person: Person | None = None, environment: Mapping[str, str] | None = None

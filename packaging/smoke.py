@@ -65,7 +65,7 @@ def install(wheel: Path, target: Path) -> Path:
     """A new environment with the wheel in it and the pinned versions of what it needs; returns its programs' folder."""
     venv.create(target, with_pip=True)
     programs = target / ("Scripts" if os.name == "nt" else "bin")
-    command = [programs / "python", "-m", "pip", "--disable-pip-version-check", "--no-input"]
+    command: list[str | Path] = [programs / "python", "-m", "pip", "--disable-pip-version-check", "--no-input"]
     bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     lock = str(ROOT / "requirements.lock")
     run([*command, "install", "-q", "--constraint", lock, str(wheel)], bare, target)
@@ -93,16 +93,14 @@ def check_programs(programs: Path, environment: Mapping[str, str], folder: Path)
     hold(version.startswith("Draftscope "), f"{version} says its version", f"--version printed {version!r}")
     started = time.monotonic()
     told = run([cli, "generate", "demo", "--prompt", PROMPT, "--json", "--max-new", "40"], environment, folder)
-    records = [json.loads(line) for line in told.splitlines()]
-    text = "".join(record["text"] for record in records if record["event"] == "finished")
+    text = answer(told)
     hold("Paris" in text, f"the demo model answers {text.strip()!r}", f"the demo model answered {text!r}")
     print(f"      ({time.monotonic() - started:.1f} s)")
     picture = folder / "window.png"
     started = time.monotonic()
-    errand = ["--model", "demo", "--prompt", PROMPT, "--screenshot", picture, "--size", "1000x700", "--quit-when-done"]
-    run([window, *errand], {"QT_QPA_PLATFORM": "offscreen", **environment}, folder)
-    data = picture.read_bytes() if picture.exists() else b""
-    hold(data.startswith(PNG) and len(data) > 20_000, "the window answers and is pictured", "no picture of the window")
+    errand = ["--model", "demo", "--prompt", PROMPT, "--screenshot", str(picture), "--size", "1000x700"]
+    run([window, *errand, "--quit-when-done"], {"QT_QPA_PLATFORM": "offscreen", **environment}, folder)
+    hold(is_picture(picture), "the window answers and is pictured", "no picture of the window")
     print(f"      ({time.monotonic() - started:.1f} s)")
 
 
@@ -112,21 +110,42 @@ def run(command: Sequence[str | Path], environment: Mapping[str, str], folder: P
     Raises:
         SmokeError: it failed.
     """
-    result = subprocess.run(
-        [str(part) for part in command],
-        env=dict(environment),
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-        timeout=LONGEST_S,
-        check=False,
-    )
+    result = finish([str(part) for part in command], LONGEST_S, environment, folder)
     if result.returncode != 0:
         raise SmokeError(f"{' '.join(map(str, command))} ended with {result.returncode}: {result.stderr[-2000:]}")
     return result.stdout
+
+
+def finish(
+    command: Sequence[str],
+    longest_s: float,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command that nobody answers to its end; its output is text."""
+    return subprocess.run(
+        command,
+        env=environment,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=longest_s,
+        check=False,
+    )
+
+
+def answer(told: str) -> str:
+    """The reply in what `draftscope-cli generate --json` printed."""
+    records = [json.loads(line) for line in told.splitlines()]
+    return "".join(record["text"] for record in records if record["event"] == "finished")
+
+
+def is_picture(path: Path) -> bool:
+    """Whether a file is a picture of a window, and not of an empty one."""
+    data = path.read_bytes() if path.exists() else b""
+    return data.startswith(PNG) and len(data) > 20_000
 
 
 def hold(condition: bool, well: str, ill: str) -> None:

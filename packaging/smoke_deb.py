@@ -8,17 +8,16 @@ thing that held, with how long the starts took, and ends with code 1 at the firs
 
 from __future__ import annotations
 
-import argparse
 import shutil
-import sys
 import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from debian_root import DebianRoot, Person, RootError, debian_root, display
-from dist import ROOT
-from smoke_program import SmokeError, ask_terminal, ask_window, hold, start_window
+import smoke_debian
+from debian_root import DebianRoot, Person
+from smoke import hold
+from smoke_program import ask_terminal, ask_window, start_window
 
 HOMES = "/home"
 EXPECTED_MS = (5000, 2000)
@@ -29,19 +28,7 @@ SYSTEMS_OWN = ("/home/", "/var/cache/apt/", "/var/cache/debconf/", "/var/cache/l
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Install a Debian package into a bare Debian and use it.")
-    parser.add_argument("package", type=Path)
-    parser.add_argument("--pictures", type=Path, default=ROOT / "build" / "pictures", help="folder for screenshots")
-    parser.add_argument("--suite", default="bookworm", help="Debian's release (default: bookworm)")
-    arguments = parser.parse_args()
-    arguments.pictures.mkdir(parents=True, exist_ok=True)
-    try:
-        with debian_root(arguments.suite) as root, display() as screen:
-            smoke(root, arguments.package.resolve(), screen, arguments.pictures)
-    except (SmokeError, RootError) as error:
-        print(f"failed: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return smoke_debian.run("Install a Debian package into a bare Debian and use it.", smoke)
 
 
 def smoke(root: DebianRoot, package: Path, screen: str, pictures: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import selectors
@@ -12,8 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-PROMPT = "What is the capital of France?"
-PNG = b"\x89PNG\r\n\x1a\n"
+from smoke import PROMPT, SmokeError, answer, finish, hold, is_picture
+
 READY = "model usable"
 _LINE = re.compile(r"^(.+?)\s+(\d+) ms", re.MULTILINE)
 _LONGEST_S = 300
@@ -21,17 +20,6 @@ FAULTS = ("Traceback", "Could not load the Qt platform plugin", "ModuleNotFoundE
 
 Start = Callable[[Sequence[str]], list[str]]
 """From a program's words (`["draftscope", "--timing"]`) to those that start it where and as whom it is tried."""
-
-
-class SmokeError(Exception):
-    """What did not hold."""
-
-
-def hold(condition: bool, well: str, ill: str) -> None:
-    """Say what held, or fail."""
-    if not condition:
-        raise SmokeError(ill)
-    print(f"held: {well}", flush=True)
 
 
 def milestones(told: str) -> dict[str, int]:
@@ -82,28 +70,18 @@ def ask_window(start: Start, who: str, picture: str, seen: Path) -> None:
     """Let the window answer a question and picture itself; `seen` is where the picture is seen from here."""
     words = ["draftscope", "--model", "demo", "--prompt", PROMPT, "--screenshot", picture, "--size", "1280x800"]
     _run(start([*words, "--quit-when-done"]), who)
-    data = seen.read_bytes() if seen.exists() else b""
-    hold(data.startswith(PNG) and len(data) > 20_000, f"{who}: the window answers", f"{who}: no picture of the window")
+    hold(is_picture(seen), f"{who}: the window answers", f"{who}: no picture of the window")
 
 
 def ask_terminal(start: Start, who: str) -> None:
     """Let the terminal's program answer."""
     words = ["draftscope-cli", "generate", "demo", "--prompt", PROMPT, "--json", "--max-new", "40"]
-    records = [json.loads(line) for line in _run(start(words), who).splitlines()]
-    text = "".join(record["text"] for record in records if record["event"] == "finished")
+    text = answer(_run(start(words), who))
     hold("Paris" in text, f"{who}: the terminal answers {text.strip()!r}", f"{who}: the terminal answered {text!r}")
 
 
 def _run(command: Sequence[str], who: str) -> str:
-    done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        timeout=_LONGEST_S,
-        check=False,
-    )
+    done = finish(command, _LONGEST_S)
     if done.returncode != 0 or any(fault in done.stderr for fault in FAULTS):
         raise SmokeError(f"{who}: {' '.join(command)} ended with {done.returncode}: {done.stderr[-3000:]}")
     return done.stdout

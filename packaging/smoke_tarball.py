@@ -7,16 +7,15 @@ Everything lies under names with spaces and letters beyond ASCII. Needs root's r
 
 from __future__ import annotations
 
-import argparse
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import smoke_debian
 from debian_depends import depends
-from debian_root import DebianRoot, Person, RootError, debian_root, display
-from dist import ROOT
-from smoke_program import SmokeError, ask_terminal, ask_window, hold, start_window
+from debian_root import DebianRoot, Person
+from smoke import SmokeError, hold
+from smoke_program import ask_terminal, ask_window, start_window
 
 HOMES = "/home"
 HOME = f"{HOMES}/Ömer Müller – 家"
@@ -25,19 +24,7 @@ PREFIX = f"{HOME}/meine $Programme & 50% mehr"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Install the tar.xz into a bare Debian and use it.")
-    parser.add_argument("archive", type=Path)
-    parser.add_argument("--pictures", type=Path, default=ROOT / "build" / "pictures", help="folder for screenshots")
-    parser.add_argument("--suite", default="bookworm", help="Debian's release (default: bookworm)")
-    arguments = parser.parse_args()
-    arguments.pictures.mkdir(parents=True, exist_ok=True)
-    try:
-        with debian_root(arguments.suite) as root, display() as screen:
-            smoke(root, arguments.archive.resolve(), screen, arguments.pictures)
-    except (SmokeError, RootError) as error:
-        print(f"failed: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return smoke_debian.run("Install the tar.xz into a bare Debian and use it.", smoke)
 
 
 def smoke(root: DebianRoot, archive: Path, screen: str, pictures: Path) -> None:
