@@ -4,7 +4,7 @@
 
 Runs PyInstaller with draftscope.spec, takes out symbols and libraries that nothing in the folder asks for, adds the
 licences, proves that every module of ours can be imported from the folder alone, and tells the size. The same commit
-and environment give the same bytes.
+and environment give the same bytes. A folder that was made of what is here now is left as it is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import elf
-from dist import ROOT, copy_tree, source_date
+import stamp
+from dist import ROOT, BuildError, copy_tree, source_date
 
 PYTHON_ONLY = "import sys; sys.path[:] = sys.argv[1:3]; import importlib, pkgutil\n"
 IMPORT_ALL = (
@@ -39,27 +40,26 @@ class BundleError(Exception):
 def main() -> int:
     parser = argparse.ArgumentParser(description="Freeze the program into one folder.")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bundle", help="folder (default: build/bundle)")
+    bundle: Path = parser.parse_args().out / "draftscope"
     try:
-        bundle = build(parser.parse_args().out)
-    except BundleError as error:
+        stamp.refresh(bundle, lambda: build(bundle))
+    except (BundleError, BuildError) as error:
         print(error, file=sys.stderr)
         return 1
     print(f"{bundle}  {size(bundle) / 1e6:.0f} MB in {sum(1 for p in bundle.rglob('*') if p.is_file())} files")
     return 0
 
 
-def build(out: Path) -> Path:
-    """Freeze, tidy, and check; returns the program's folder."""
+def build(bundle: Path) -> None:
+    """Freeze into the program's folder, tidy, and check."""
     epoch = source_date()
-    freeze(out, epoch)
-    bundle = out / "draftscope"
+    freeze(bundle.parent, epoch)
     if sys.platform == "linux":
         drop_unasked(bundle / "_internal")
         strip(bundle / "_internal")
     write_notices(bundle)
     settle(bundle, epoch)
     check_imports(bundle / "_internal")
-    return bundle
 
 
 def freeze(out: Path, epoch: int) -> None:
@@ -125,7 +125,7 @@ def write_notices(bundle: Path) -> None:
     """Our licence and those of all that is in the folder."""
     shutil.copyfile(ROOT / "LICENSE", bundle / "LICENSE")
     notices = bundle / "_internal" / "resources" / "THIRD-PARTY-NOTICES.txt"
-    command = [sys.executable, ROOT / "packaging" / "notices.py", "--bundle", bundle, "--out", notices]
+    command: list[str | Path] = [sys.executable, ROOT / "packaging/notices.py", "--bundle", bundle, "--out", notices]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BundleError(done.stderr.strip())
@@ -144,7 +144,7 @@ def settle(bundle: Path, epoch: int) -> None:
 
 def check_imports(folder: Path) -> None:
     """Import every module of ours with nothing but the folder to import from."""
-    command = [sys.executable, "-I", "-S", "-B", "-c", IMPORT_ALL, folder]
+    command: list[str | Path] = [sys.executable, "-I", "-S", "-B", "-c", IMPORT_ALL, folder]
     extension_modules = next(folder.glob("python3*/lib-dynload"), folder)
     environment = {"PATH": os.defpath, "HOME": str(folder.parent), "NUMBA_CACHE_DIR": os.devnull}
     if "SYSTEMROOT" in os.environ:  # without it Windows has no network modules

@@ -55,17 +55,19 @@ DROPPED = (
 )  # fmt: skip
 
 _SYSTEM_FOLDERS = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
+_PYTHON = ("libpython3*", "python3*/lib-dynload/*")
+"""What is Python itself, which may be the system's own."""
 
 
 def keeps(entry: Entry) -> bool:
     """Whether a file belongs into the bundle.
 
-    Nothing of the build machine's own libraries does: a copy of, say, libstdc++ would be loaded before the one that the
-    user's graphics driver was built for. They are dependencies of the package instead.
+    Nothing of the build machine's own libraries does but Python: a copy of, say, libstdc++ would be loaded before the
+    one that the user's graphics driver was built for. They are dependencies of the package instead.
     """
     target, source, _ = entry
     target = PurePosixPath(target.replace("\\", "/")).as_posix()
-    if source.startswith(_SYSTEM_FOLDERS):
+    if source.startswith(_SYSTEM_FOLDERS) and not _matches(target, _PYTHON):
         return False
     if ".dist-info/" in target:
         return target.endswith("/METADATA")  # tells the version; licences go into the notices

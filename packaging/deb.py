@@ -3,7 +3,8 @@
     python packaging/deb.py [--bundle build/bundle/draftscope] [--out dist] [--compression zstd]
 
 The program lies in /usr/lib/draftscope. What it needs of the system is read from its libraries. Kernels are compiled
-when the package is installed (debian/postinst). The same bundle gives the same bytes.
+when the package is installed (debian/postinst). The same bundle gives the same bytes; what is up to
+date is left as it is.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Mapping
 from email.utils import formatdate
 from pathlib import Path
 
+import stamp
 from debian_depends import UnknownLibraryError, depends
 from dist import ROOT, source_date
 
@@ -41,8 +43,14 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder to write into (default: dist)")
     parser.add_argument("--compression", choices=("xz", "zstd"), default="xz", help="zstd is quicker and larger")
     arguments = parser.parse_args()
+    package: Path = arguments.out / f"{NAME}_{__version__}-{REVISION}_{architecture()}.deb"
     try:
-        package = build(arguments.bundle, arguments.out, arguments.compression)
+        stamp.refresh(
+            package,
+            lambda: build(arguments.bundle, package, arguments.compression),
+            arguments.compression,
+            stamp.read(arguments.bundle),
+        )
     except UnknownLibraryError as error:
         print(error, file=sys.stderr)
         return 1
@@ -50,16 +58,15 @@ def main() -> int:
     return 0
 
 
-def build(bundle: Path, out: Path, compression: str) -> Path:
-    """The package's file."""
+def build(bundle: Path, package: Path, compression: str) -> None:
+    """Write the package's file."""
     epoch = source_date()
     with tempfile.TemporaryDirectory(prefix="draftscope-deb-") as folder:
         tree = Path(folder, "root")
         lay_out(bundle, tree, epoch)
         control(tree, depends(tree / "usr/lib" / NAME))
         settle(tree, epoch)
-        out.mkdir(parents=True, exist_ok=True)
-        package = out / f"{NAME}_{__version__}-{REVISION}_{architecture()}.deb"
+        package.parent.mkdir(parents=True, exist_ok=True)
         # One thread: how xz cuts its input must not depend on the machine.
         options = ["--root-owner-group", f"-Z{compression}", "-z9" if compression == "xz" else "-z10"]
         subprocess.run(
@@ -68,7 +75,6 @@ def build(bundle: Path, out: Path, compression: str) -> Path:
             stdout=subprocess.DEVNULL,
             check=True,
         )
-    return package
 
 
 def architecture() -> str:

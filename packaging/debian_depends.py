@@ -16,6 +16,7 @@ PACKAGES: Mapping[str, str] = {
     "libgomp.so.1": "libgomp1",
     # What Python's modules use.
     "libcrypto.so.3": "libssl3t64 | libssl3",
+    "libexpat.so.1": "libexpat1",
     "libffi.so.8": "libffi8",
     "libsqlite3.so.0": "libsqlite3-0",
     "libssl.so.3": "libssl3t64 | libssl3",

@@ -20,6 +20,7 @@ import tarfile
 import tempfile
 import time
 import zipfile
+from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -62,25 +63,39 @@ def build(out: Path) -> list[Path]:
 
 
 def source_date() -> int:
-    """SOURCE_DATE_EPOCH, or the time of the commit, or now where there is neither."""
+    """SOURCE_DATE_EPOCH, or the time of the commit, which the files of a source distribution have."""
     if text := os.environ.get("SOURCE_DATE_EPOCH"):
         return int(text)
-    shown = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return int(shown.stdout) if shown.returncode == 0 and shown.stdout.strip() else int(time.time())
+    if (ROOT / ".git").exists():
+        return int(git("log", "-1", "--format=%ct"))
+    return int((ROOT / "pyproject.toml").stat().st_mtime)
+
+
+def git(*words: str) -> bytes:
+    """What a command of git's prints."""
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, check=False)
+    if done.returncode != 0:
+        raise BuildError(f"git {' '.join(words)} failed:\n{done.stderr.decode(errors='replace')}")
+    return done.stdout
+
+
+def tree_files() -> list[str]:
+    """What git tracks and is there, by its path below the project; all of an unpacked source distribution."""
+    if (ROOT / ".git").exists():
+        listed = filter(None, os.fsdecode(git("ls-files", "-z")).split("\0"))
+        return sorted(name for name in listed if (ROOT / name).is_file())
+    found = []
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if not any(fnmatch(name, pattern) for pattern in LEFT_OUT)]
+        found += [Path(folder, name).relative_to(ROOT).as_posix() for name in names]
+    return sorted(found)
 
 
 def copy_tree(tree: Path) -> None:
-    """Copy what git tracks, as it is now; in an unpacked source distribution everything is wanted."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
-    if listed.returncode != 0:
-        shutil.copytree(
-            ROOT, tree, ignore=shutil.ignore_patterns(".venv", "build", "dist", "__pycache__", "*.egg-info")
-        )
-        return
-    for name in filter(None, listed.stdout.decode().split("\0")):
-        if (ROOT / name).is_file():  # else it was deleted and that is not committed yet
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, tree / name)
+    """Copy the project's files as they are now."""
+    for name in tree_files():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, tree / name)
 
 
 def settle(made: Path, target: Path, epoch: int) -> Path:

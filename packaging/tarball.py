@@ -2,7 +2,8 @@
 
     python packaging/tarball.py [--bundle build/bundle/draftscope] [--out dist] [--preset 9]
 
-Runs from wherever it is unpacked, or is put into the menu by install.sh. The same bundle gives the same bytes.
+Runs from wherever it is unpacked, or is put into the menu by install.sh. The same bundle gives the same bytes;
+what is up to date is left as it is.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+import stamp
 from debian_depends import wanted
 from dist import ROOT, source_date
 
@@ -33,25 +35,29 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder to write into (default: dist)")
     parser.add_argument("--preset", type=int, choices=range(10), default=9, help="how hard xz tries (default: 9)")
     arguments = parser.parse_args()
-    archive = build(arguments.bundle, arguments.out, arguments.preset)
+    archive = arguments.out / f"draftscope-{__version__}-linux-{platform.machine()}.tar.xz"
+    stamp.refresh(
+        archive,
+        lambda: build(arguments.bundle, archive, arguments.preset),
+        str(arguments.preset),
+        stamp.read(arguments.bundle),
+    )
     print(f"{archive}  {archive.stat().st_size / 1e6:.1f} MB")
     return 0
 
 
-def build(bundle: Path, out: Path, preset: int) -> Path:
-    """The archive's file."""
-    name = f"draftscope-{__version__}-linux-{platform.machine()}"
-    out.mkdir(parents=True, exist_ok=True)
-    archive = out / f"{name}.tar.xz"
+def build(bundle: Path, archive: Path, preset: int) -> None:
+    """Write the archive's file."""
+    name = archive.name.removesuffix(".tar.xz")
+    archive.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="draftscope-tarball-") as folder:
         tree = Path(folder, name)
         lay_out(bundle, tree)
         filters = [{"id": lzma.FILTER_X86}] if platform.machine() == "x86_64" else []
-        compression = {"filters": [*filters, {"id": lzma.FILTER_LZMA2, "preset": preset}]}
-        with lzma.open(archive, "wb", **compression) as packed, tarfile.open(fileobj=packed, mode="w|") as tar:
+        filters.append({"id": lzma.FILTER_LZMA2, "preset": preset})
+        with lzma.open(archive, "wb", filters=filters) as packed, tarfile.open(fileobj=packed, mode="w|") as tar:
             for path in (tree, *sorted(tree.rglob("*"))):
                 tar.add(path, f"{name}/{path.relative_to(tree)}".removesuffix("/."), recursive=False, filter=plain)
-    return archive
 
 
 def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -57,6 +57,8 @@ def test_needs_of_a_real_library() -> None:
     [
         ("PySide6/Qt/lib/libQt6Core.so.6", "/venv/libQt6Core.so.6", True),
         ("libstdc++.so.6", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6", False),
+        ("libpython3.11.so.1.0", "/lib/x86_64-linux-gnu/libpython3.11.so.1.0", True),
+        ("python3.11/lib-dynload/_json.so", "/usr/lib/python3.11/lib-dynload/_json.so", True),
         ("PySide6/Qt/plugins/platforms/libqxcb.so", "/venv/libqxcb.so", True),
         ("PySide6/Qt/plugins/platforms/qwindows.dll", "C:/venv/qwindows.dll", True),
         ("PySide6/Qt/plugins/platforms/libqvnc.so", "/venv/libqvnc.so", False),

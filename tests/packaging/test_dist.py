@@ -71,6 +71,18 @@ def test_the_time_is_the_epoch_that_is_asked_for(monkeypatch: pytest.MonkeyPatch
     assert load("dist.py").source_date() == EPOCH
 
 
+def test_an_unpacked_source_distribution_is_known_by_its_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    dist = load("dist.py")
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    monkeypatch.setattr(dist, "ROOT", tmp_path)
+    for name in ("pyproject.toml", "app/a.py", "build/tree/app/a.py", ".venv/b.py", "app/__pycache__/a.pyc"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    os.utime(tmp_path / "pyproject.toml", (EPOCH, EPOCH))
+    assert dist.source_date() == EPOCH
+    assert dist.tree_files() == ["app/a.py", "pyproject.toml"]
+
+
 def test_the_version_has_one_place() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     assert "version" not in project["project"]
