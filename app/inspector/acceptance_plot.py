@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyqtgraph as pg
@@ -13,6 +14,7 @@ from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.inspector.plot_card import PLOT_HEIGHT, PlotCard, Table
 from app.inspector.rounds_model import FEW, PhaseFilter, PositionRate, Rate, RoundsModel, SourceFilter
+from app.language import mark, tr
 from app.theme import Theme
 
 _WIDTH = 0.62
@@ -24,37 +26,40 @@ class Group:
     """The bars of one series."""
 
     name: str
+    """As the CSV file calls it; shown translated."""
     source: SourceFilter
     phase: PhaseFilter
     hatched: bool = False
 
 
 GROUPS = {
-    "together": (Group("all", "all", "all"),),
-    "phase": (Group("thinking", "all", "think", hatched=True), Group("answer", "all", "answer")),
-    "source": (Group("MTP", "mtp", "all"), Group("n-gram", "ngram", "all")),
+    "together": (Group(mark("all"), "all", "all"),),
+    "phase": (Group(mark("thinking"), "all", "think", hatched=True), Group(mark("answer"), "all", "answer")),
+    "source": (Group(mark("MTP"), "mtp", "all"), Group(mark("n-gram"), "ngram", "all")),
 }
 
 
 class AcceptancePlot(PlotCard):
     """How good the drafts are at each position."""
 
-    title = "Acceptance"
-    x_label = "Draft position in the round"
-    y_label = "Accepted"
+    title = mark("Acceptance")
+    x_label = mark("Draft position in the round")
+    y_label = mark("Accepted")
     y_unit = "%"
-    reading = (
+    reading = mark(
         "How often the 1st, 2nd, … draft of a round was accepted; the whisker is the 95 % interval (Wilson), "
-        f"grey means fewer than {FEW} tests. “If tested” counts drafts whose forerunners were accepted: how good the "
+        "grey means fewer than {few} tests. “If tested” counts drafts whose forerunners were accepted: how good the "
         "drafter is at this place. “Of proposed” counts every draft: how often drafting so far ahead pays. Bars that "
         "fall steeply say that a shorter draft length wastes less."
     )
+    reading_values: ClassVar = {"few": FEW}
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
-        self.rate = choice("Which rate", (("if tested", "conditional"), ("of proposed", "survival")))
+        self.rate = choice(tr("Which rate"), ((tr("if tested"), "conditional"), (tr("of proposed"), "survival")))
         self.split = choice(
-            "What to show apart", (("together", "together"), ("think | answer", "phase"), ("MTP | n-gram", "source"))
+            tr("What to show apart"),
+            ((tr("together"), "together"), (tr("think | answer"), "phase"), (tr("MTP | n-gram"), "source")),
         )
         for box in (self.split, self.rate):
             self.controls.addWidget(box)
@@ -90,7 +95,7 @@ class AcceptancePlot(PlotCard):
     def key(self) -> Sequence[tuple[str, str]]:
         if len(self._series) < 2:
             return ()
-        return [(self._hue(group), f"{group.name}{' (hatched)' if group.hatched else ''}") for group, _ in self._series]
+        return [(self._hue(group), _shown(group)) for group, _ in self._series]
 
     def table(self) -> Table:
         names = ("group", "position", "accepted", "n", "share", "low_95", "high_95")
@@ -124,8 +129,11 @@ class AcceptancePlot(PlotCard):
             self.plot.getAxis("bottom").setTicks([ticks])
 
     def _words(self, group: Group, rates: Sequence[PositionRate]) -> str:
-        said = "; ".join(f"position {r.position}: {r.share:.0%}, n={r.tests}" for r in rates)
-        return said if group.name == "all" or not said else f"{group.name}: {said}"
+        said = "; ".join(
+            tr("position {position}: {share:.0%}, n={tests}", position=r.position, share=r.share, tests=r.tests)
+            for r in rates
+        )
+        return said if group.name == "all" or not said else f"{tr(group.name)}: {said}"
 
     def _hue(self, group: Group) -> str:
         return self._theme.accepted_ngram if group.source == "ngram" else self._theme.accepted_mtp
@@ -133,6 +141,12 @@ class AcceptancePlot(PlotCard):
     def _brush(self, group: Group, rate: PositionRate) -> QBrush:
         colour = QColor(self._theme.plain if rate.few else self._hue(group))
         return QBrush(colour, Qt.BrushStyle.BDiagPattern if group.hatched else Qt.BrushStyle.SolidPattern)
+
+
+def _shown(group: Group) -> str:
+    """A series in the key."""
+    name = tr(group.name)
+    return tr("{name} (hatched)", name=name) if group.hatched else name
 
 
 def choice(name: str, items: Sequence[tuple[str, str]]) -> QComboBox:

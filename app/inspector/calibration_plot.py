@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import pyqtgraph as pg
@@ -11,22 +12,24 @@ from PySide6.QtWidgets import QWidget
 
 from app.inspector.plot_card import PlotCard, Table
 from app.inspector.rounds_model import FEW, CalibrationBin, RoundsModel
+from app.language import mark, tr
 from app.theme import Theme
 
 
 class CalibrationPlot(PlotCard):
     """Acceptance against what the drafter claimed."""
 
-    title = "Calibration"
-    x_label = "Draft probability, %"
-    y_label = "Accepted"
+    title = mark("Calibration")
+    x_label = mark("Draft probability, %")
+    y_label = mark("Accepted")
     y_unit = "%"
-    reading = (
+    reading = mark(
         "Tested MTP drafts in ten bins of the drafter's own probability, against how often they were accepted; "
-        f"whiskers are 95 % intervals (Wilson), grey means fewer than {FEW} tests. On the dotted line the drafter "
+        "whiskers are 95 % intervals (Wilson), grey means fewer than {few} tests. On the dotted line the drafter "
         "promises what it keeps; below it the drafter is too sure of itself. A rising row of dots means that its "
         "probability tells good drafts from bad ones. N-gram drafts have no probability and are left out."
     )
+    reading_values: ClassVar = {"few": FEW}
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
@@ -47,13 +50,10 @@ class CalibrationPlot(PlotCard):
         self._bins = model.calibration()
         self.show_empty(not self._bins)
         self._draw_bins()
-        self.describe(
-            "; ".join(f"claimed {b.claimed:.0%}, accepted {b.rate.share:.0%}, n={b.rate.tests}" for b in self._bins)
-            or "No data yet."
-        )
+        self.describe("; ".join(map(_words, self._bins)) or tr("No data yet."))
 
     def key(self) -> Sequence[tuple[str, str]]:
-        return ((self._theme.accepted_mtp, "MTP drafts"),)
+        return ((self._theme.accepted_mtp, tr("MTP drafts")),)
 
     def paint_in(self, theme: Theme) -> None:
         self._promise.setPen(pg.mkPen(theme.border_strong, style=Qt.PenStyle.DotLine))
@@ -74,3 +74,8 @@ class CalibrationPlot(PlotCard):
         brushes = [pg.mkBrush(theme.plain if b.rate.few else theme.accepted_mtp) for b in self._bins]
         self._whiskers.setData(x=x, y=share, top=high - share, bottom=share - low, pen=pg.mkPen(theme.text))
         self._dots.setData(x=x, y=share, brush=brushes)
+
+
+def _words(one: CalibrationBin) -> str:
+    claimed, share, tests = one.claimed, one.rate.share, one.rate.tests
+    return tr("claimed {claimed:.0%}, accepted {share:.0%}, n={tests}", claimed=claimed, share=share, tests=tests)

@@ -10,19 +10,21 @@ from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from app.inspector.plot_card import PlotCard, Table
 from app.inspector.rounds_model import Costs, RoundsModel
+from app.language import mark, tr
 from app.theme import Theme
 from app.widgets import push
 
-_PARTS = ("draft", "verify", "disk wait")
+_PARTS = (mark("draft"), mark("verify"), mark("disk wait"))
+"""As the CSV file calls them; shown translated."""
 
 
 class CostPlot(PlotCard):
     """One bar of three parts, and the speed-up once plain decoding was measured."""
 
-    title = "Cost"
-    x_label = "Share of the time of all rounds, %"
+    title = mark("Cost")
+    x_label = mark("Share of the time of all rounds, %")
     y_label = ""
-    reading = (
+    reading = mark(
         "All rounds' time: drafting, checking the drafts, waiting for the disk. Drafting pays when it costs less "
         "than the passes it saves. The button reads the last prompt once more without drafts, so that the speed-up "
         "stands on a measurement on this computer, now, and not on a guess."
@@ -47,7 +49,7 @@ class CostPlot(PlotCard):
         self.widget.setMaximumHeight(76)
         self.words = QLabel()
         self.words.setWordWrap(True)
-        self.button: QPushButton = push("Measure plain decoding on this prompt", self.measure_requested.emit)
+        self.button: QPushButton = push(tr("Measure plain decoding on this prompt"), self.measure_requested.emit)
         self.button.setProperty("kind", "link")
         column = self.layout()
         assert column is not None
@@ -73,14 +75,14 @@ class CostPlot(PlotCard):
         self.plain = tokens_per_s
         self._say()
 
-    def show_button(self, enabled: bool, words: str = "Measure plain decoding on this prompt") -> None:
-        """Whether plain decoding can be measured now."""
+    def show_button(self, enabled: bool, words: str = "") -> None:
+        """Whether plain decoding can be measured now, or what is going on instead."""
         self.button.setEnabled(enabled)
-        self.button.setText(words)
+        self.button.setText(words or tr("Measure plain decoding on this prompt"))
 
     def key(self) -> Sequence[tuple[str, str]]:
         theme = self._theme
-        return tuple(zip((theme.draft, theme.verify, theme.disk), _PARTS, strict=True))
+        return tuple(zip((theme.draft, theme.verify, theme.disk), map(tr, _PARTS), strict=True))
 
     def paint_in(self, theme: Theme) -> None:
         for bars, colour in zip(self._bars, (theme.draft, theme.verify, theme.disk), strict=True):
@@ -105,9 +107,14 @@ class CostPlot(PlotCard):
         if total <= 0:
             self.words.setText("")
             return
-        parts = (f"{name} {1e3 * s:.0f} ms ({s / total:.0%})" for name, s in zip(_PARTS, self._seconds(), strict=True))
-        said = " · ".join(parts)
+        named = zip(map(tr, _PARTS), self._seconds(), strict=True)
+        said = " · ".join(f"{name} {1e3 * s:.0f} ms ({s / total:.0%})" for name, s in named)
         if self.speed_up is not None:
-            said += f"\n{self.speed_up:.2f} × plain decoding ({self._speed:.1f} against {self.plain:.1f} tokens/s)"
+            said += "\n" + tr(
+                "{times:.2f} × plain decoding ({speed:.1f} against {plain:.1f} tokens/s)",
+                times=self.speed_up,
+                speed=self._speed,
+                plain=self.plain,
+            )
         self.words.setText(said)
         self.describe(said)

@@ -14,6 +14,7 @@ from app.inspector.pace import Pace
 from app.inspector.round_table import RoundTable
 from app.inspector.rounds_model import SHOWN_ROUNDS, Headline, RoundsModel, RoundWindow
 from app.inspector.scrubber import Scrubber
+from app.language import tr
 from app.theme import Theme, current_theme
 from app.widgets import label, named
 from engine import Record, Round
@@ -64,7 +65,7 @@ class InspectorPanel(QWidget):
     def __init__(self, theme: Theme | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         theme = theme or current_theme()
-        self.setAccessibleName("Inspector")
+        self.setAccessibleName(tr("Inspector"))
         self.model = RoundsModel()
         self._drawn = -1
         self._due: deque[Callable[[], None]] = deque()
@@ -76,10 +77,11 @@ class InspectorPanel(QWidget):
         self._later.timeout.connect(self.refresh_soon)
         self.redraws = 0
         """How often the plots were drawn."""
-        self.rounds = Figure("rounds", "Verification passes since the chat began")
-        self.per_round = Figure("tokens per round", "Accepted drafts and the model's own token; 1.0 is plain decoding")
-        self.acceptance = Figure("accepted", "Accepted share of the drafts that were tested")
-        self.speed = Figure("tokens/s", "Tokens per second of drafting and verifying")
+        self.rounds = Figure(tr("rounds"), tr("Verification passes since the chat began"))
+        per_round = tr("Accepted drafts and the model's own token; 1.0 is plain decoding")
+        self.per_round = Figure(tr("tokens per round"), per_round)
+        self.acceptance = Figure(tr("accepted"), tr("Accepted share of the drafts that were tested"))
+        self.speed = Figure(tr("tokens/s"), tr("Tokens per second of drafting and verifying"))
         self.scrubber = Scrubber(self.model)
         self.table = RoundTable(self.model)
         self._theme = theme
@@ -227,13 +229,14 @@ class InspectorPanel(QWidget):
         """Whether plain decoding can be measured now, or what is going on instead."""
         self._button = enabled, words
         if self._whole is not None:
-            self._whole.cost.show_button(enabled, *filter(None, (words,)))
+            self._whole.cost.show_button(enabled, words)
 
     def apply_theme(self, theme: Theme) -> None:
         """Use another palette."""
         self._theme = theme
         sheet = (
-            f'QLabel[type="caption"] {{ color: {theme.muted}; }} #inspectorBody {{ background: {theme.surface}; }}'
+            f'QLabel[type="caption"] {{ color: {theme.muted}; }}'  # not translated: CSS
+            f" #inspectorBody {{ background: {theme.surface}; }}"
             f" #inspectorScroll {{ background: {theme.surface}; border: none; }}"
         )
         if sheet != self.styleSheet():
@@ -336,9 +339,9 @@ class InspectorPanel(QWidget):
             figures.addWidget(figure, 1)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
-        self.tabs.setAccessibleName("Plots or rounds")
-        self.tabs.addTab(self._page(), "Plots")
-        self.tabs.addTab(self.table, "Rounds")
+        self.tabs.setAccessibleName(tr("Plots or rounds"))
+        self.tabs.addTab(self._page(), tr("Plots"))
+        self.tabs.addTab(self.table, tr("Rounds"))
         body = QFrame()
         body.setObjectName("inspectorBody")
         column = QVBoxLayout(body)
@@ -353,11 +356,11 @@ class InspectorPanel(QWidget):
 
     def _page(self) -> QScrollArea:
         """Where the plots go."""
-        soon = named(label("The plots fill while a reply is written.", "caption"), "inspectorBody")
+        soon = named(label(tr("The plots fill while a reply is written."), "caption"), "inspectorBody")
         soon.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._scroll = QScrollArea()
         self._scroll.setObjectName("inspectorScroll")
-        self._scroll.setAccessibleName("Plots")
+        self._scroll.setAccessibleName(tr("Plots"))
         self._scroll.setWidgetResizable(True)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import pyqtgraph as pg
 from PySide6.QtCore import QBuffer, QRect, QSize, Qt
@@ -24,6 +25,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.inspector.rounds_model import SHOWN_ROUNDS
+from app.language import mark, tr
 from app.theme import Theme
 
 Table = tuple[Sequence[str], Sequence[Sequence[object]]]
@@ -47,7 +49,7 @@ class _StillPlot(pg.PlotWidget):  # type: ignore[misc]
 
 
 class PlotCard(QWidget):
-    """Base of the plots: subclasses fill `plot` and say what it means."""
+    """Base of the plots: subclasses fill `plot` and say what it means, in texts that are marked for translation."""
 
     title = ""
     x_label = ""
@@ -55,7 +57,9 @@ class PlotCard(QWidget):
     y_unit = ""
     reading = ""
     """How to read the plot, in one line."""
-    empty = "Fills while a reply is written"
+    reading_values: ClassVar[Mapping[str, object]] = {}
+    """What its fields stand for."""
+    empty = mark("Fills while a reply is written")
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,23 +69,23 @@ class PlotCard(QWidget):
         self.widget = _StillPlot()
         self.plot = self.widget.getPlotItem()
         self._set_up_plot()
-        self._empty = QLabel(self.empty)
+        self._empty = QLabel(tr(self.empty))
         self._empty.setProperty("type", "caption")
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._key = QLabel()
         self._key.setProperty("type", "caption")
         self._key.setTextFormat(Qt.TextFormat.RichText)
         self._lay_out()
-        self.setToolTip(self.reading)
-        self.widget.setAccessibleName(self.title)
-        self.setAccessibleName(self.title)
+        self.setToolTip(tr(self.reading, **self.reading_values))
+        self.widget.setAccessibleName(tr(self.title))
+        self.setAccessibleName(tr(self.title))
         self.show_empty(True)
 
     # For subclasses
 
     def table(self) -> Table:
         """The data that is shown."""
-        raise LookupError(f"{type(self).__name__} has no table")
+        raise LookupError(f"{type(self).__name__} has no table")  # not translated: a mistake of the program
 
     def key(self) -> Sequence[tuple[str, str]]:
         """Colours and what they stand for."""
@@ -107,15 +111,17 @@ class PlotCard(QWidget):
             f'QLabel {{ color: {theme.text}; }} QLabel[type="caption"] {{ color: {theme.muted}; }}'
             f" #plotEmpty {{ background: {theme.surface}; }}"
             f" QComboBox {{ font-size: {_caption(self.font()).pointSizeF():.1f}pt; padding: 0 6px; min-height: 20px; }}"
-            " QComboBox::drop-down { width: 18px; }"
+            " QComboBox::drop-down { width: 18px; }"  # not translated: CSS
         )
         self.show_key()
         self.paint_in(theme)
 
     def show_key(self) -> None:
         """Say what the colours mean."""
-        squares = (f'<span style="color:{colour}">■</span>&nbsp;{words}' for colour, words in self.key())
-        text = " &nbsp;".join(squares)
+        text = " &nbsp;".join(
+            f'<span style="color:{colour}">■</span>&nbsp;{words}'  # not translated: markup
+            for colour, words in self.key()
+        )
         if text != self._key.text():
             self._key.setText(text)
 
@@ -123,7 +129,7 @@ class PlotCard(QWidget):
         """Show the plot, or why there is none."""
         self._empty.setVisible(empty)
         if empty:
-            self.describe("No data yet.")
+            self.describe(tr("No data yet."))
 
     def describe(self, summary: str) -> None:
         """Say in words what the plot shows, for screen readers."""
@@ -155,9 +161,9 @@ class PlotCard(QWidget):
         """The menu that saves the plot or its numbers."""
         menu = QMenu(self)
         for kind in ("PNG", "SVG", "CSV"):
-            words = "Save numbers as CSV…" if kind == "CSV" else f"Save picture as {kind}…"
+            words = tr("Save numbers as CSV…") if kind == "CSV" else tr("Save picture as {kind}…", kind=kind)
             menu.addAction(words).triggered.connect(lambda _=False, kind=kind: self._ask_and_save(kind))
-        menu.addAction("Copy picture").triggered.connect(self._copy)
+        menu.addAction(tr("Copy picture")).triggered.connect(self._copy)
         return menu
 
     def save(self, path: Path) -> None:
@@ -172,7 +178,7 @@ class PlotCard(QWidget):
         elif suffix == ".svg":
             path.write_bytes(self.drawing())
         elif not self.picture().save(str(path), "PNG"):
-            raise OSError(f"{path} could not be written.")
+            raise OSError(tr("{path} could not be written.", path=path))
 
     def csv(self) -> str:
         """The data that is shown, as comma-separated values."""
@@ -193,7 +199,7 @@ class PlotCard(QWidget):
         # Axes are kept as pictures, which would be scaled by the ratio of the resolutions.
         generator.setResolution(self.logicalDpiX())
         generator.setViewBox(self.rect())
-        generator.setTitle(self.title)
+        generator.setTitle(tr(self.title))
         painter = QPainter(generator)
         painter.setFont(self.font())
         painter.fillRect(self.rect(), QColor(self._theme.surface))
@@ -215,7 +221,7 @@ class PlotCard(QWidget):
         """Title, key and plot as shapes; `render` would hand over the plot as pixels."""
         line = self._key.geometry()
         painter.setPen(QColor(self._theme.text))
-        painter.drawText(QRect(0, line.top(), line.right(), line.height()).translated(12, 0), self.title)
+        painter.drawText(QRect(0, line.top(), line.right(), line.height()).translated(12, 0), tr(self.title))
         parts = [part for colour, words in self.key() for part in (("■ ", colour), (f"{words}   ", self._theme.muted))]
         widths = [painter.fontMetrics().horizontalAdvance(text) for text, _ in parts]
         x = self.width() - sum(widths)
@@ -227,13 +233,14 @@ class PlotCard(QWidget):
 
     def _ask_and_save(self, kind: str) -> None:
         name = f"{self.title.lower().replace(' ', '-')}.{kind.lower()}"
-        chosen, _ = QFileDialog.getSaveFileName(self, f"Save “{self.title}”", name, f"{kind} (*.{kind.lower()})")
+        heading = tr("Save “{title}”", title=tr(self.title))
+        chosen, _ = QFileDialog.getSaveFileName(self, heading, name, f"{kind} (*.{kind.lower()})")
         if not chosen:
             return
         try:
             self.save(Path(chosen).with_suffix(f".{kind.lower()}"))
         except OSError as error:
-            QMessageBox.warning(self, "Not saved", f"The plot could not be saved: {error}")
+            QMessageBox.warning(self, tr("Not saved"), tr("The plot could not be saved: {error}", error=error))
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setPixmap(self.picture())
@@ -249,7 +256,7 @@ class PlotCard(QWidget):
         for name, label in (("left", self.y_label), ("bottom", self.x_label)):
             axis = self.plot.getAxis(name)
             axis.enableAutoSIPrefix(False)
-            axis.setLabel(label + (f", {self.y_unit}" if name == "left" and self.y_unit else ""))
+            axis.setLabel(tr(label) + (f", {self.y_unit}" if name == "left" and self.y_unit else ""))
             axis.setStyle(tickTextOffset=6, tickLength=-4, maxTickLevel=0, hideOverlappingLabels=False)
         self.plot.getAxis("left").setWidth(52)
         self.widget.setMinimumHeight(PLOT_HEIGHT)
@@ -257,7 +264,7 @@ class PlotCard(QWidget):
         self.widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
     def _lay_out(self) -> None:
-        title = QLabel(self.title)
+        title = QLabel(tr(self.title))
         title.setProperty("type", "heading")
         font = title.font()
         font.setBold(True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyqtgraph as pg
@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.inspector.plot_card import PlotCard, Table
 from app.inspector.rounds_model import RoundWindow
+from app.language import mark, tr, trn
 from app.theme import Theme
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def _bar_width(count: int) -> float:
 class RoundPlot(PlotCard):
     """Base of the plots whose axis is the round."""
 
-    x_label = "Round"
+    x_label = mark("Round")
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
@@ -43,7 +44,7 @@ class RoundPlot(PlotCard):
 
     def show_rounds(self, window: RoundWindow) -> None:  # noqa: ARG002 - for subclasses
         """Draw a stretch of rounds."""
-        raise LookupError(f"{type(self).__name__} draws no rounds")
+        raise LookupError(f"{type(self).__name__} draws no rounds")  # not translated: a mistake of the program
 
     def mark_round(self, number: int | None) -> None:
         """Show which round is chosen."""
@@ -58,10 +59,10 @@ class RoundPlot(PlotCard):
 class TimePlot(RoundPlot):
     """Where each round's time went."""
 
-    title = "Time per round"
-    y_label = "Time"
+    title = mark("Time per round")
+    y_label = mark("Time")
     y_unit = "ms"
-    reading = (
+    reading = mark(
         "One bar per round: drafting, checking the drafts, and waiting for the disk. Lower is faster, but a higher bar "
         "may still pay: a round can give several tokens."
     )
@@ -85,14 +86,11 @@ class TimePlot(RoundPlot):
         if count:
             self.fit_rounds(window.number[-1])
             self.fit_height(float(below.max()))
-            self.describe(
-                f"Mean of the last {count} rounds: draft {window.draft_ms.mean():.1f} ms, "
-                f"verify {window.verify_ms.mean():.1f} ms, disk wait {window.wait_ms.mean():.1f} ms."
-            )
+            self.describe(_mean_times(window))
 
     def key(self) -> Sequence[tuple[str, str]]:
         theme = self._theme
-        return ((theme.draft, "draft"), (theme.verify, "verify"), (theme.disk, "disk wait"))
+        return ((theme.draft, tr("draft")), (theme.verify, tr("verify")), (theme.disk, tr("disk wait")))
 
     def paint_in(self, theme: Theme) -> None:
         super().paint_in(theme)
@@ -111,9 +109,9 @@ class TimePlot(RoundPlot):
 class LengthPlot(RoundPlot):
     """How many drafts each round had, and how many were accepted."""
 
-    title = "Draft length"
-    y_label = "Tokens"
-    reading = (
+    title = mark("Draft length")
+    y_label = mark("Tokens")
+    reading = mark(
         "Line: drafts proposed in the round. Filled: drafts accepted. The gap between them is work thrown away. Where "
         "the line is at 0, nothing was drafted."
     )
@@ -139,13 +137,10 @@ class LengthPlot(RoundPlot):
         self._offered.setData(np.repeat(edges, 2)[1:-1], np.repeat(window.offered, 2))
         self.fit_rounds(window.number[-1])
         self.fit_height(max(1.0, float(window.offered.max())))
-        self.describe(
-            f"Mean of the last {count} rounds: {window.offered.mean():.1f} drafts, "
-            f"{window.accepted.mean():.1f} accepted."
-        )
+        self.describe(_mean_drafts(window))
 
     def key(self) -> Sequence[tuple[str, str]]:
-        return ((self._theme.text, "proposed"), (self._theme.accepted_mtp, "accepted"))
+        return ((self._theme.text, tr("proposed")), (self._theme.accepted_mtp, tr("accepted")))
 
     def paint_in(self, theme: Theme) -> None:
         super().paint_in(theme)
@@ -164,12 +159,13 @@ class LengthPlot(RoundPlot):
 class SpeedPlot(RoundPlot):
     """Tokens per second, over a few rounds, beside plain decoding where it was measured."""
 
-    title = "Speed"
-    y_label = "Tokens/s"
-    reading = (
-        f"Tokens per second, averaged over {_SMOOTH} rounds. The dotted line is plain decoding, once measured with "
+    title = mark("Speed")
+    y_label = mark("Tokens/s")
+    reading = mark(
+        "Tokens per second, averaged over {rounds} rounds. The dotted line is plain decoding, once measured with "
         "the button under “Cost”: above it, drafting pays."
     )
+    reading_values: ClassVar = {"rounds": _SMOOTH}
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
@@ -192,7 +188,7 @@ class SpeedPlot(RoundPlot):
             self.fit_rounds(window.number[-1])
             plain = self._plain.value() if self._plain.isVisible() else 0.0
             self.fit_height(max(float(self._speeds.max()), plain))
-            self.describe(f"Tokens per second over the last {count} rounds: {self._speeds[-1]:.1f} at the end.")
+            self.describe(_speed_at_the_end(count, float(self._speeds[-1])))
 
     def show_plain(self, tokens_per_s: float | None) -> None:
         """The line of plain decoding."""
@@ -203,8 +199,8 @@ class SpeedPlot(RoundPlot):
             self.show_rounds(self._window)
 
     def key(self) -> Sequence[tuple[str, str]]:
-        plain = ((self._theme.plain, "plain"),) if self._plain.isVisible() else ()
-        return ((self._theme.accent, "with drafts"), *plain)
+        plain = ((self._theme.plain, tr("plain")),) if self._plain.isVisible() else ()
+        return ((self._theme.accent, tr("with drafts")), *plain)
 
     def paint_in(self, theme: Theme) -> None:
         super().paint_in(theme)
@@ -217,6 +213,36 @@ class SpeedPlot(RoundPlot):
             return ("round", "tokens_per_s"), ()
         pairs = zip(window.number.astype(int).tolist(), self._speeds.tolist(), strict=True)
         return ("round", "tokens_per_s"), list(pairs)
+
+
+def _mean_times(window: RoundWindow) -> str:
+    return trn(
+        "Mean of the last {n} round: draft {draft:.1f} ms, verify {verify:.1f} ms, disk wait {wait:.1f} ms.",
+        "Mean of the last {n} rounds: draft {draft:.1f} ms, verify {verify:.1f} ms, disk wait {wait:.1f} ms.",
+        len(window.number),
+        draft=window.draft_ms.mean(),
+        verify=window.verify_ms.mean(),
+        wait=window.wait_ms.mean(),
+    )
+
+
+def _mean_drafts(window: RoundWindow) -> str:
+    return trn(
+        "Mean of the last {n} round: {drafts:.1f} drafts, {accepted:.1f} accepted.",
+        "Mean of the last {n} rounds: {drafts:.1f} drafts, {accepted:.1f} accepted.",
+        len(window.number),
+        drafts=window.offered.mean(),
+        accepted=window.accepted.mean(),
+    )
+
+
+def _speed_at_the_end(rounds: int, tokens_per_s: float) -> str:
+    return trn(
+        "Tokens per second over the last {n} round: {speed:.1f} at the end.",
+        "Tokens per second over the last {n} rounds: {speed:.1f} at the end.",
+        rounds,
+        speed=tokens_per_s,
+    )
 
 
 def smoothed(emitted: Floats, seconds: Floats) -> Floats:

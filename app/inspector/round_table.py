@@ -12,8 +12,9 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
 
-from app.inspector.round_words import accepted, milliseconds, sources, text_of
+from app.inspector.round_words import accepted, milliseconds, phase, sources, text_of
 from app.inspector.rounds_model import RoundsModel
+from app.language import mark, tr
 from engine import Round
 
 Index = QModelIndex | QPersistentModelIndex
@@ -24,6 +25,7 @@ class Column:
     """One column: how a round is shown in it, and how rounds are sorted by it."""
 
     title: str
+    """Marked for translation, as is the tip."""
     tip: str
     value: Callable[[Round], Any]
     digits: int | None = None
@@ -31,17 +33,17 @@ class Column:
 
 
 COLUMNS = (
-    Column("Round", "Number since the chat began", lambda r: r.index, 0),
-    Column("Phase", "Thinking or answer", lambda r: r.phase),
-    Column("Drafter", "Who proposed", sources),
-    Column("Proposed", "Drafts", lambda r: len(r.drafts), 0),
-    Column("Accepted", "Drafts that the model took", accepted, 0),
-    Column("Tokens", "What the round added, the model's own included", lambda r: len(r.committed), 0),
-    Column("Draft ms", "Time of drafting", lambda r: 1e3 * r.draft_s, 1),
-    Column("Verify ms", "Time of checking the drafts", lambda r: 1e3 * r.verify_s, 1),
-    Column("Disk ms", "Of both, waiting for the disk", lambda r: 1e3 * r.disk_wait_s, 1),
-    Column("Total ms", "The whole round", milliseconds, 1),
-    Column("Text", "What the round added to the reply", text_of),
+    Column(mark("Round"), mark("Number since the chat began"), lambda r: r.index, 0),
+    Column(mark("Phase"), mark("Thinking or answer"), phase),
+    Column(mark("Drafter"), mark("Who proposed"), sources),
+    Column(mark("Proposed"), mark("Drafts"), lambda r: len(r.drafts), 0),
+    Column(mark("Accepted"), mark("Drafts that the model took"), accepted, 0),
+    Column(mark("Tokens"), mark("What the round added, the model's own included"), lambda r: len(r.committed), 0),
+    Column(mark("Draft ms"), mark("Time of drafting"), lambda r: 1e3 * r.draft_s, 1),
+    Column(mark("Verify ms"), mark("Time of checking the drafts"), lambda r: 1e3 * r.verify_s, 1),
+    Column(mark("Disk ms"), mark("Of both, waiting for the disk"), lambda r: 1e3 * r.disk_wait_s, 1),
+    Column(mark("Total ms"), mark("The whole round"), milliseconds, 1),
+    Column(mark("Text"), mark("What the round added to the reply"), text_of),
 )
 
 
@@ -87,7 +89,7 @@ class RoundTableModel(QAbstractTableModel):
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
             shown = self.shown(index.row(), index.column())
             spoken = role == Qt.ItemDataRole.AccessibleTextRole
-            return f"{column.title} {shown or 'none'}" if spoken else shown
+            return f"{tr(column.title)} {shown or tr('none')}" if spoken else shown
         if role == Qt.ItemDataRole.TextAlignmentRole and column.digits is not None:
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return None
@@ -95,8 +97,10 @@ class RoundTableModel(QAbstractTableModel):
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if orientation is not Qt.Orientation.Horizontal:
             return None
-        shown = {Qt.ItemDataRole.DisplayRole: COLUMNS[section].title, Qt.ItemDataRole.ToolTipRole: COLUMNS[section].tip}
-        return shown.get(Qt.ItemDataRole(role))
+        column = COLUMNS[section]
+        shown = {Qt.ItemDataRole.DisplayRole: column.title, Qt.ItemDataRole.ToolTipRole: column.tip}
+        text = shown.get(Qt.ItemDataRole(role))
+        return None if text is None else tr(text)
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort by a column; equal rows stay in the order of the rounds."""
@@ -125,7 +129,7 @@ class RoundTableModel(QAbstractTableModel):
         """Rows with their header, as a spreadsheet takes them."""
         out = io.StringIO()
         writer = csv.writer(out, delimiter=separator, lineterminator="\n")
-        writer.writerow([column.title for column in COLUMNS])
+        writer.writerow([tr(column.title) for column in COLUMNS])
         writer.writerows([self.shown(row, column) for column in range(len(COLUMNS))] for row in rows)
         return out.getvalue()
 
@@ -140,8 +144,8 @@ class RoundTable(QTableView):
         super().__init__(parent)
         self.rows = RoundTableModel(rounds, self)
         self.setModel(self.rows)
-        self.setAccessibleName("Rounds as a table")
-        self.setAccessibleDescription("One row a round. Enter or a click shows the round in the transcript.")
+        self.setAccessibleName(tr("Rounds as a table"))
+        self.setAccessibleDescription(tr("One row a round. Enter or a click shows the round in the transcript."))
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSortingEnabled(True)
         self.sortByColumn(0, Qt.SortOrder.AscendingOrder)
@@ -155,12 +159,12 @@ class RoundTable(QTableView):
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setStretchLastSection(True)
         for number, column in enumerate(COLUMNS):
-            self.setColumnWidth(number, self.fontMetrics().horizontalAdvance(column.title) + 40)
-        self._copy = QAction("Copy rows", self)
+            self.setColumnWidth(number, self.fontMetrics().horizontalAdvance(tr(column.title)) + 40)
+        self._copy = QAction(tr("Copy rows"), self)
         self._copy.setShortcut(QKeySequence(QKeySequence.StandardKey.Copy))
         self._copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         self._copy.triggered.connect(self.copy)
-        self._copy_all = QAction("Copy all rows", self)
+        self._copy_all = QAction(tr("Copy all rows"), self)
         self._copy_all.triggered.connect(self.copy_all)
         self.addActions([self._copy, self._copy_all])
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)

@@ -1,15 +1,22 @@
-"""A round in words: what was proposed, what became of it, what the model said instead. No Qt."""
+"""A round in words: what was proposed, what became of it, what the model said instead. No widgets."""
 
 from __future__ import annotations
 
+from app.language import mark, tr
 from engine import Round
 
-_SOURCES = {"mtp": "MTP", "ngram": "n-gram", "model": "model"}
+_SOURCES = {"mtp": mark("MTP"), "ngram": mark("n-gram"), "model": mark("model")}
+_PHASES = {"think": mark("think"), "answer": mark("answer")}
 
 
 def sources(record: Round) -> str:
     """Who drafted in a round; empty if nobody did."""
-    return " + ".join(dict.fromkeys(_SOURCES[draft.source] for draft in record.drafts))
+    return " + ".join(tr(_SOURCES[source]) for source in dict.fromkeys(draft.source for draft in record.drafts))
+
+
+def phase(record: Round) -> str:
+    """Whether a round was part of the thinking or of the answer."""
+    return tr(_PHASES[record.phase])
 
 
 def accepted(record: Round) -> int:
@@ -31,16 +38,18 @@ def sentence(record: Round) -> str:
     """What happened in a round."""
     parts = [f"{milliseconds(record):.1f} ms"]
     if not record.drafts:
-        parts.append(record.note or "nothing was drafted")
-        return " · ".join([*parts, f"the model said {_quoted(text_of(record))}"])
-    parts.append(f"{len(record.drafts)} proposed by {sources(record)}, {accepted(record)} accepted")
+        parts.append(record.note or tr("nothing was drafted"))
+        return " · ".join([*parts, tr("the model said {said}", said=_quoted(text_of(record)))])
+    counts = {"proposed": len(record.drafts), "drafter": sources(record), "accepted": accepted(record)}
+    parts.append(tr("{proposed} proposed by {drafter}, {accepted} accepted", **counts))
     refused = next((draft for draft in record.drafts if draft.verdict == "rejected"), None)
     own = next((token for token in record.committed if token.origin == "correction"), None)
     bonus = next((token for token in record.committed if token.origin == "bonus"), None)
     if refused is not None and own is not None:
-        parts.append(f"{_quoted(refused.text)} refused, the model said {_quoted(own.text)} instead")
+        texts = {"refused": _quoted(refused.text), "said": _quoted(own.text)}
+        parts.append(tr("{refused} refused, the model said {said} instead", **texts))
     elif bonus is not None:
-        parts.append(f"the model added {_quoted(bonus.text)}")
+        parts.append(tr("the model added {added}", added=_quoted(bonus.text)))
     return " · ".join(parts)
 
 

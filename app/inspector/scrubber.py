@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSlider, QVBoxLayout, QWidget
 from app.icons import ink_icons
 from app.inspector.round_words import sentence
 from app.inspector.rounds_model import RoundsModel
+from app.language import tr
 from app.theme import Theme
 from app.widgets import label, push, tool
 
@@ -22,17 +23,19 @@ class Scrubber(QWidget):
         super().__init__(parent)
         self._model = model
         self.number: int | None = None
-        self.setAccessibleName("Round scrubber")
+        self.setAccessibleName(tr("Round scrubber"))
         self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setAccessibleName("Round")
+        self.slider.setAccessibleName(tr("Round"))
         self.slider.setToolTip(
-            "Step through the rounds: the transcript shows what had been said by then, and what this round proposed "
-            "(arrow keys here, Alt+Left and Alt+Right anywhere)."
+            tr(
+                "Step through the rounds: the transcript shows what had been said by then, and what this round "
+                "proposed (arrow keys here, Alt+Left and Alt+Right anywhere)."
+            )
         )
         self.slider.valueChanged.connect(self.go)
-        self.back = tool("back", "Previous round", lambda: self.step(-1), role="muted")
-        self.on = tool("forward", "Next round", lambda: self.step(1), role="muted")
-        self.all = push("Show all", lambda: self.go(None), kind="link", tip="Show the whole reply again")
+        self.back = tool("back", tr("Previous round"), lambda: self.step(-1), role="muted")
+        self.on = tool("forward", tr("Next round"), lambda: self.step(1), role="muted")
+        self.all = push(tr("Show all"), lambda: self.go(None), kind="link", tip=tr("Show the whole reply again"))
         self.title = label("", "value")
         self.words = QLabel()
         self.words.setProperty("type", "caption")
@@ -84,10 +87,11 @@ class Scrubber(QWidget):
 
     def _say(self) -> None:
         if self.number is None:
-            self.title.setText("All rounds" if self.last else "No rounds yet")
-            self.words.setText("Move the slider, or click a token, to look at a single round." if self.last else "")
+            self.title.setText(tr("All rounds") if self.last else tr("No rounds yet"))
+            hint = tr("Move the slider, or click a token, to look at a single round.")
+            self.words.setText(hint if self.last else "")
         else:
-            self.title.setText(f"Round {self.number} of {self.last}")
+            self.title.setText(tr("Round {number} of {last}", number=self.number, last=self.last))
             self.words.setText(sentence(self._model.log[self.number - 1]))
         self.slider.setAccessibleDescription(f"{self.title.text()}. {self.words.text()}")
 

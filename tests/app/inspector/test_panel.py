@@ -126,7 +126,7 @@ def test_every_plot_has_title_axes_with_units_reading_and_name(panel: InspectorP
     for card in cards(panel):
         assert card.title
         assert card.reading
-        assert card.toolTip() == card.reading
+        assert card.toolTip() == card.reading.format(**card.reading_values)
         assert card.widget.accessibleName() == card.title
         assert card.plot.getAxis("bottom").labelText
         assert card is panel.plots.cost or card.plot.getAxis("left").labelText
