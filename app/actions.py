@@ -10,13 +10,14 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QMainWindow, QVBoxLayout, QWidget
 
 from app.icons import put_icon
+from app.language import mark, tr
 from app.theme import GRID
 from app.widgets import label, named
 
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
-    """One thing that can be done; `&` marks the menu key, a `name` of '' is a separator."""
+    """One thing that can be done, in English; `&` marks the menu key, a `name` of '' is a separator."""
 
     menu: str
     name: str
@@ -27,84 +28,89 @@ class ActionSpec:
 
 
 SEPARATOR = ""
+MODEL, CHAT, RUNS = mark("&Model"), mark("&Chat"), mark("&Runs")
+MESSAGE, VIEW, HELP = mark("Me&ssage"), mark("&View"), mark("&Help")
 ACTIONS = (
-    ActionSpec("&Model", "library", "&Library…", "Ctrl+L", "library"),
-    ActionSpec("&Model", "download", "Do&wnload a model…", "Ctrl+Shift+H"),
-    ActionSpec("&Model", "open_folder", "&Open a checkpoint folder…", "Ctrl+O", "open"),
-    ActionSpec("&Model", "open_file", "Open a model &file…", "Ctrl+Shift+L", "file"),
-    ActionSpec("&Model", "open_demo", "Open the &demo", "Ctrl+Shift+D", "demo"),
-    ActionSpec("&Model", SEPARATOR),
-    ActionSpec("&Model", "add_sidecar", "Add a &sidecar…", "Ctrl+Shift+S", "sidecar"),
-    ActionSpec("&Model", SEPARATOR),
-    ActionSpec("&Model", "quit", "&Quit", "Ctrl+Q"),
-    ActionSpec("&Chat", "new_chat", "&New chat", "Ctrl+N", "new"),
-    ActionSpec("&Chat", "regenerate", "&Regenerate the last reply", "Ctrl+R", "regenerate"),
-    ActionSpec("&Chat", "stop", "&Stop", "Esc", "stop"),
-    ActionSpec("&Chat", "answer_now", "Answer no&w, without more thinking", "Ctrl+Shift+N"),
-    ActionSpec("&Chat", SEPARATOR),
-    ActionSpec("&Chat", "search_chats", "&Search conversations", "Ctrl+Shift+F"),
-    ActionSpec("&Chat", "rename_chat", "Re&name this conversation", "F2"),
-    ActionSpec("&Chat", "delete_chat", "&Delete this conversation", "Ctrl+Shift+Backspace"),
-    ActionSpec("&Chat", "undo_delete", "&Undo the last deletion", "Ctrl+Shift+Z"),
-    ActionSpec("&Chat", "export_chat", "&Export this conversation…", "Ctrl+E"),
-    ActionSpec("&Chat", SEPARATOR),
-    ActionSpec("&Chat", "system_prompt", "S&ystem prompt…", "Ctrl+Shift+Y"),
-    ActionSpec("&Chat", "attach", "&Attach files…", "Ctrl+Shift+A", "attach"),
-    ActionSpec("&Chat", "write", "&Write a message", "Ctrl+J"),
-    ActionSpec("&Runs", "open_run", "&Open a run…", "Ctrl+Shift+O", "file"),
-    ActionSpec("&Runs", "show_runs", "&List of runs", "Ctrl+Shift+R", checkable=True),
-    ActionSpec("&Runs", SEPARATOR),
-    ActionSpec("&Runs", "previous_round", "Pre&vious round", "Alt+Left"),
-    ActionSpec("&Runs", "next_round", "&Next round", "Alt+Right"),
-    ActionSpec("&Runs", "all_rounds", "Show &all rounds", "Alt+End"),
-    ActionSpec("&Runs", SEPARATOR),
-    ActionSpec("&Runs", "prove", "&Prove the last reply", "Ctrl+Shift+V"),
-    ActionSpec("&Runs", "measure_plain", "&Measure plain decoding", "Ctrl+Shift+M"),
-    ActionSpec("&View", "fold_thinking", "&Fold or unfold thinking", "Ctrl+T"),
-    ActionSpec("Me&ssage", "message_edit", "&Edit and ask again", "Ctrl+Shift+E", "edit"),
-    ActionSpec("Me&ssage", "message_again", "&Regenerate this reply", "Ctrl+Alt+R", "regenerate"),
-    ActionSpec("Me&ssage", "go_on", "&Continue the reply", "Ctrl+Shift+Return", "continue"),
-    ActionSpec("Me&ssage", SEPARATOR),
-    ActionSpec("Me&ssage", "branch_before", "&Previous branch", "Ctrl+[", "previous"),
-    ActionSpec("Me&ssage", "branch_after", "&Next branch", "Ctrl+]", "next"),
-    ActionSpec("Me&ssage", SEPARATOR),
-    ActionSpec("Me&ssage", "message_copy", "C&opy the message", "Ctrl+Shift+C", "copy"),
-    ActionSpec("Me&ssage", "message_delete", "&Delete the message", "Ctrl+Shift+Del", "delete"),
-    ActionSpec("&View", "reading_view", "&Reading view", "F4", "reading", checkable=True),
-    ActionSpec("&View", "show_refused", "Show &refused drafts", "Ctrl+H", checkable=True),
-    ActionSpec("&View", SEPARATOR),
-    ActionSpec("&View", "show_chats", "&Conversations", "Ctrl+B", "sidebar", checkable=True),
-    ActionSpec("&View", "show_inspector", "&Inspector", "Ctrl+I", "inspector", checkable=True),
-    ActionSpec("&View", "show_memory", "&Memory", "Ctrl+M", "memory", checkable=True),
-    ActionSpec("&View", "show_settings", "&Settings", "Ctrl+,", "settings", checkable=True),
-    ActionSpec("&View", "palette", "&Commands…", "Ctrl+Shift+P"),
-    ActionSpec("&View", "preferences", "&Preferences…", "Ctrl+Shift+,"),
-    ActionSpec("&View", "next_pane", "&Next pane", "F6"),
-    ActionSpec("&View", SEPARATOR),
-    ActionSpec("&View", "theme_system", "Colours of the &system", "", checkable=True),
-    ActionSpec("&View", "theme_light", "&Light", "", checkable=True),
-    ActionSpec("&View", "theme_dark", "&Dark", "", checkable=True),
-    ActionSpec("&View", "switch_theme", "S&witch light and dark", "Ctrl+Shift+T", "theme"),
-    ActionSpec("&Help", "shortcuts", "&Keyboard shortcuts", "F1", "help"),
-    ActionSpec("&Help", "tour", "Show the &hints again"),
-    ActionSpec("&Help", "log", "&Log", "Ctrl+Shift+G"),
-    ActionSpec("&Help", "doctor", "&Check this computer"),
-    ActionSpec("&Help", SEPARATOR),
-    ActionSpec("&Help", "updates", "Check for a &new version"),
-    ActionSpec("&Help", "about", "&About Draftscope"),
+    ActionSpec(MODEL, "library", mark("&Library…"), "Ctrl+L", "library"),
+    ActionSpec(MODEL, "download", mark("Do&wnload a model…"), "Ctrl+Shift+H"),
+    ActionSpec(MODEL, "open_folder", mark("&Open a checkpoint folder…"), "Ctrl+O", "open"),
+    ActionSpec(MODEL, "open_file", mark("Open a model &file…"), "Ctrl+Shift+L", "file"),
+    ActionSpec(MODEL, "open_demo", mark("Open the &demo"), "Ctrl+Shift+D", "demo"),
+    ActionSpec(MODEL, SEPARATOR),
+    ActionSpec(MODEL, "add_sidecar", mark("Add a &sidecar…"), "Ctrl+Shift+S", "sidecar"),
+    ActionSpec(MODEL, SEPARATOR),
+    ActionSpec(MODEL, "quit", mark("&Quit"), "Ctrl+Q"),
+    ActionSpec(CHAT, "new_chat", mark("&New chat"), "Ctrl+N", "new"),
+    ActionSpec(CHAT, "regenerate", mark("&Regenerate the last reply"), "Ctrl+R", "regenerate"),
+    ActionSpec(CHAT, "stop", mark("&Stop"), "Esc", "stop"),  # not translated: Qt knows keys by these names
+    ActionSpec(CHAT, "answer_now", mark("Answer no&w, without more thinking"), "Ctrl+Shift+N"),
+    ActionSpec(CHAT, SEPARATOR),
+    ActionSpec(CHAT, "search_chats", mark("&Search conversations"), "Ctrl+Shift+F"),
+    ActionSpec(CHAT, "rename_chat", mark("Re&name this conversation"), "F2"),
+    ActionSpec(CHAT, "delete_chat", mark("&Delete this conversation"), "Ctrl+Shift+Backspace"),
+    ActionSpec(CHAT, "undo_delete", mark("&Undo the last deletion"), "Ctrl+Shift+Z"),
+    ActionSpec(CHAT, "export_chat", mark("&Export this conversation…"), "Ctrl+E"),
+    ActionSpec(CHAT, SEPARATOR),
+    ActionSpec(CHAT, "system_prompt", mark("S&ystem prompt…"), "Ctrl+Shift+Y"),
+    ActionSpec(CHAT, "attach", mark("&Attach files…"), "Ctrl+Shift+A", "attach"),
+    ActionSpec(CHAT, "write", mark("&Write a message"), "Ctrl+J"),
+    ActionSpec(RUNS, "open_run", mark("&Open a run…"), "Ctrl+Shift+O", "file"),
+    ActionSpec(RUNS, "show_runs", mark("&List of runs"), "Ctrl+Shift+R", checkable=True),
+    ActionSpec(RUNS, SEPARATOR),
+    ActionSpec(RUNS, "previous_round", mark("Pre&vious round"), "Alt+Left"),
+    ActionSpec(RUNS, "next_round", mark("&Next round"), "Alt+Right"),
+    ActionSpec(RUNS, "all_rounds", mark("Show &all rounds"), "Alt+End"),
+    ActionSpec(RUNS, SEPARATOR),
+    ActionSpec(RUNS, "prove", mark("&Prove the last reply"), "Ctrl+Shift+V"),
+    ActionSpec(RUNS, "measure_plain", mark("&Measure plain decoding"), "Ctrl+Shift+M"),
+    ActionSpec(VIEW, "fold_thinking", mark("&Fold or unfold thinking"), "Ctrl+T"),
+    ActionSpec(MESSAGE, "message_edit", mark("&Edit and ask again"), "Ctrl+Shift+E", "edit"),
+    ActionSpec(MESSAGE, "message_again", mark("&Regenerate this reply"), "Ctrl+Alt+R", "regenerate"),
+    ActionSpec(MESSAGE, "go_on", mark("&Continue the reply"), "Ctrl+Shift+Return", "continue"),
+    ActionSpec(MESSAGE, SEPARATOR),
+    ActionSpec(MESSAGE, "branch_before", mark("&Previous branch"), "Ctrl+[", "previous"),
+    ActionSpec(MESSAGE, "branch_after", mark("&Next branch"), "Ctrl+]", "next"),
+    ActionSpec(MESSAGE, SEPARATOR),
+    ActionSpec(MESSAGE, "message_copy", mark("C&opy the message"), "Ctrl+Shift+C", "copy"),
+    ActionSpec(MESSAGE, "message_delete", mark("&Delete the message"), "Ctrl+Shift+Del", "delete"),
+    ActionSpec(VIEW, "reading_view", mark("&Reading view"), "F4", "reading", checkable=True),
+    ActionSpec(VIEW, "show_refused", mark("Show &refused drafts"), "Ctrl+H", checkable=True),
+    ActionSpec(VIEW, SEPARATOR),
+    ActionSpec(VIEW, "show_chats", mark("&Conversations"), "Ctrl+B", "sidebar", checkable=True),
+    ActionSpec(VIEW, "show_inspector", mark("&Inspector"), "Ctrl+I", "inspector", checkable=True),
+    ActionSpec(VIEW, "show_memory", mark("&Memory"), "Ctrl+M", "memory", checkable=True),
+    ActionSpec(VIEW, "show_settings", mark("&Settings"), "Ctrl+,", "settings", checkable=True),
+    ActionSpec(VIEW, "palette", mark("&Commands…"), "Ctrl+Shift+P"),
+    ActionSpec(VIEW, "preferences", mark("&Preferences…"), "Ctrl+Shift+,"),
+    ActionSpec(VIEW, "next_pane", mark("&Next pane"), "F6"),
+    ActionSpec(VIEW, SEPARATOR),
+    ActionSpec(VIEW, "theme_system", mark("Colours of the &system"), "", checkable=True),
+    ActionSpec(VIEW, "theme_light", mark("&Light"), "", checkable=True),
+    ActionSpec(VIEW, "theme_dark", mark("&Dark"), "", checkable=True),
+    ActionSpec(VIEW, "switch_theme", mark("S&witch light and dark"), "Ctrl+Shift+T", "theme"),
+    ActionSpec(HELP, "shortcuts", mark("&Keyboard shortcuts"), "F1", "help"),
+    ActionSpec(HELP, "tour", mark("Show the &hints again")),
+    ActionSpec(HELP, "log", mark("&Log"), "Ctrl+Shift+G"),
+    ActionSpec(HELP, "doctor", mark("&Check this computer")),
+    ActionSpec(HELP, SEPARATOR),
+    ActionSpec(HELP, "updates", mark("Check for a &new version")),
+    ActionSpec(HELP, "about", mark("&About Draftscope")),
 )
-OTHER_KEYS = (("Enter", "Send the message"), ("Shift+Enter", "Break the line in a message"))
+OTHER_KEYS = (
+    ("Enter", mark("Send the message")),  # not translated: Qt knows keys by these names
+    ("Shift+Enter", mark("Break the line in a message")),
+)
 
 
 def make_actions(window: QMainWindow, slots: Mapping[str, Callable[[], object]]) -> dict[str, QAction]:
     """Make the menus of `window`; every name of the table needs its slot."""
     actions: dict[str, QAction] = {}
-    menus = {title: window.menuBar().addMenu(title) for title in dict.fromkeys(spec.menu for spec in ACTIONS)}
+    menus = {title: window.menuBar().addMenu(tr(title)) for title in dict.fromkeys(spec.menu for spec in ACTIONS)}
     for spec in ACTIONS:
         if spec.name == SEPARATOR:
             menus[spec.menu].addSeparator()
             continue
-        action = named(QAction(spec.text, window, checkable=spec.checkable), spec.name)
+        action = named(QAction(tr(spec.text), window, checkable=spec.checkable), spec.name)
         if spec.keys:
             action.setShortcut(QKeySequence(spec.keys))
             action.setToolTip(f"{plain(spec)} ({spec.keys})")
@@ -119,8 +125,13 @@ def make_actions(window: QMainWindow, slots: Mapping[str, Callable[[], object]])
 
 
 def plain(spec: ActionSpec) -> str:
-    """The text of an action without its menu key."""
-    return spec.text.replace("&", "")
+    """The text of an action in the person's language, without its menu key."""
+    return without_key(tr(spec.text))
+
+
+def without_key(text: str) -> str:
+    """A menu's or an action's text without the sign before its key."""
+    return text.replace("&", "")
 
 
 class ShortcutSheet(QDialog):
@@ -129,15 +140,15 @@ class ShortcutSheet(QDialog):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("shortcutSheet")
-        self.setWindowTitle("Keyboard shortcuts")
+        self.setWindowTitle(tr("Keyboard shortcuts"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         grid = QGridLayout()
         grid.setHorizontalSpacing(4 * GRID)
         grid.setVerticalSpacing(GRID)
         entries: list[tuple[str, str, str]] = [
-            (spec.menu.replace("&", ""), spec.keys, plain(spec)) for spec in ACTIONS if spec.keys
+            (without_key(tr(spec.menu)), spec.keys, plain(spec)) for spec in ACTIONS if spec.keys
         ]
-        entries += [("Writing", keys, text) for keys, text in OTHER_KEYS]
+        entries += [(tr("Writing"), keys, tr(text)) for keys, text in OTHER_KEYS]
         heading = ""
         for group, keys, text in entries:
             if group != heading:

@@ -14,6 +14,7 @@ from PySide6.QtGui import QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.history.schema import HistoryError
+from app.language import tr
 from app.theme import GRID
 from app.widgets import label
 from engine import __version__
@@ -77,19 +78,21 @@ class CrashDialog(QDialog):
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("crashDialog")
-        self.setWindowTitle("Something went wrong in Draftscope")
+        self.setWindowTitle(tr("Something went wrong in Draftscope"))
         self.resize(90 * GRID, 50 * GRID)
         lead = label(
-            "This is a fault of the program, not yours. You can go on; if something looks wrong, copy what you need "
-            "and start again. The report below names the place; please add it to a bug report.",
+            tr(
+                "This is a fault of the program, not yours. You can go on; if something looks wrong, copy what you "
+                "need and start again. The report below names the place; please add it to a bug report."
+            ),
             wrap=True,
         )
         self.report = QPlainTextEdit(text)
         self.report.setReadOnly(True)
-        self.report.setAccessibleName("Report")
+        self.report.setAccessibleName(tr("Report"))
         self.report.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        copy = buttons.addButton("Copy the report", QDialogButtonBox.ButtonRole.ActionRole)
+        copy = buttons.addButton(tr("Copy the report"), QDialogButtonBox.ButtonRole.ActionRole)
         copy.clicked.connect(self._copy)
         buttons.rejected.connect(self.close)
         column = QVBoxLayout(self)

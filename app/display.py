@@ -6,7 +6,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Mapping
 
-TERMINAL = 'python -m engine generate demo --prompt "What is the capital of France?"'
+TERMINAL = 'python -m engine generate demo --prompt "What is the capital of France?"'  # not translated: a command
 NO_SCREEN = ("offscreen", "minimal", "vnc", "linuxfb", "eglfs")
 LIBRARIES = (
     ("libEGL.so.1", "libegl1"),
@@ -28,14 +28,16 @@ def display_problem(
         return ""
     display = environ.get("DISPLAY", "")
     if not display and not environ.get("WAYLAND_DISPLAY"):
-        return f"There is no display to open a window on; on the terminal, try: {TERMINAL}"
+        return f"There is no display to open a window on; on the terminal, try: {TERMINAL}"  # not translated: before Qt
     if environ.get("WAYLAND_DISPLAY"):
         return ""
     missing = [package for name, package in LIBRARIES if not _loads(name, load)]
     if missing:
-        return f"Qt's system libraries are missing; install them with: sudo apt install {' '.join(missing)}"
+        packages = " ".join(missing)
+        install = f"sudo apt install {packages}"  # not translated: a command
+        return f"Qt's system libraries are missing; install them with: {install}"  # not translated: before Qt
     if not _answers(load):
-        return f"The display {display} does not answer; on the terminal, try: {TERMINAL}"
+        return f"The display {display} does not answer; on the terminal, try: {TERMINAL}"  # not translated: before Qt
     return ""
 
 

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QTabWidget, QToolButton, QWidget
 
+from app.language import tr
 from app.theme import GRID
 from app.widgets import label, named, tool
 
@@ -18,20 +19,19 @@ LEFT = Qt.DockWidgetArea.LeftDockWidgetArea
 class DockTitle(QWidget):
     """A panel's title line, with buttons of a size that can be hit."""
 
-    def __init__(self, dock: QDockWidget) -> None:
+    def __init__(self, dock: QDockWidget, panel: str) -> None:
+        """`panel`: what it is called within a sentence."""
         super().__init__(dock)
         self.setObjectName("dockTitle")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        title = dock.windowTitle()
         row = QHBoxLayout(self)
         row.setContentsMargins(2 * GRID, GRID // 2, GRID, GRID // 2)
         row.setSpacing(GRID // 2)
-        row.addWidget(label(title, "heading"))
+        row.addWidget(label(dock.windowTitle(), "heading"))
         row.addStretch(1)
-        row.addWidget(
-            tool("float", f"Detach {title.lower()}", lambda: dock.setFloating(not dock.isFloating()), role="muted")
-        )
-        row.addWidget(tool("close", f"Close {title.lower()}", dock.close, role="muted"))
+        detach, close = tr("Detach {panel}", panel=panel), tr("Close {panel}", panel=panel)
+        row.addWidget(tool("float", detach, lambda: dock.setFloating(not dock.isFloating()), role="muted"))
+        row.addWidget(tool("close", close, dock.close, role="muted"))
         for button in self.findChildren(QToolButton):
             button.setFixedSize(3 * GRID, 3 * GRID)
 
@@ -42,11 +42,11 @@ class Docks(QObject):
     def __init__(
         self,
         window: QMainWindow,
-        panels: Mapping[str, tuple[str, QWidget]],
-        left: Mapping[str, tuple[str, QWidget]] | None = None,
+        panels: Mapping[str, tuple[str, str, QWidget]],
+        left: Mapping[str, tuple[str, str, QWidget]] | None = None,
     ) -> None:
-        """`panels`: name of the show action → title and widget, at the right as tabs; only the first is open until a
-        layout is restored. `left`: the same for the other side."""
+        """`panels`: name of the show action → title, the same within a sentence, and widget, at the right as tabs; only
+        the first is open until a layout is restored. `left`: the same for the other side."""
         super().__init__(window)
         self._actions: dict[str, QAction] = {}
         self._in_sight: set[str] = set()
@@ -63,10 +63,16 @@ class Docks(QObject):
         window.resizeDocks([first], [45 * GRID], Qt.Orientation.Horizontal)
 
     def _dock(
-        self, window: QMainWindow, name: str, title: str, panel: QWidget, area: Qt.DockWidgetArea = RIGHT
+        self,
+        window: QMainWindow,
+        name: str,
+        title: str,
+        within: str,
+        panel: QWidget,
+        area: Qt.DockWidgetArea = RIGHT,
     ) -> QDockWidget:
         dock = named(QDockWidget(title, window), name)
-        dock.setTitleBarWidget(DockTitle(dock))
+        dock.setTitleBarWidget(DockTitle(dock, within))
         dock.setWidget(panel)
         dock.setAccessibleName(title)
         window.addDockWidget(area, dock)

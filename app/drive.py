@@ -55,7 +55,7 @@ class Drive(QObject):
         if self._window.runs.open_path(path):
             QTimer.singleShot(SETTLE_MS, self, self._end)
         elif self._errand.quit:
-            self._fail(f"The run {path} could not be shown.")
+            self._fail(f"The run {path} could not be shown.")  # not translated: for the terminal
 
     @Slot(str, str)
     def _tell_problem(self, sentence: str, level: str) -> None:
@@ -66,11 +66,12 @@ class Drive(QObject):
     def _ask(self) -> None:
         self._window.new_chat()
         if not self._window.controller.send(self._errand.prompt):
-            self._fail(self._window.controller.why_not_send() or "The prompt is empty; give one with --prompt.")
+            empty = "The prompt is empty; give one with --prompt."  # not translated: for the terminal
+            self._fail(self._window.controller.why_not_send() or empty)
 
     @Slot()
     def _on_cancelled(self) -> None:
-        self._fail("Loading was cancelled.")
+        self._fail("Loading was cancelled.")  # not translated: for the terminal
 
     @Slot(object)
     def _on_reply_ended(self, last: Finished | Failed) -> None:
@@ -106,7 +107,8 @@ class Drive(QObject):
         if not self._window.grab().save(str(picture)):
             self.code = 1
             if sys.stderr is not None:
-                sys.stderr.write(f"The picture {picture} cannot be written; choose another place.\n")
+                problem = f"The picture {picture} cannot be written; choose another place."  # not translated: as above
+                sys.stderr.write(f"{problem}\n")
         self._leave()
 
     def _leave(self) -> None:

@@ -37,6 +37,7 @@ from app.history.opening import open_store
 from app.history.system_dialog import SystemDialog
 from app.icons import ink_icons
 from app.inspector.panel import InspectorPanel
+from app.language import tr
 from app.library.choice import classify, is_there, open_choice
 from app.library.model_bar import ModelBar
 from app.library.towers import Towers
@@ -76,7 +77,7 @@ class MainWindow(QMainWindow):
     ) -> None:
         """`history`: folder of the conversations; they are kept beside the settings if none is given."""
         super().__init__()
-        self.setWindowTitle("Draftscope")
+        self.setWindowTitle("Draftscope")  # not translated: the program's name
         self.setAcceptDrops(True)
         self.setMinimumSize(QSize(720, 480))
         self.engine = engine
@@ -110,8 +111,8 @@ class MainWindow(QMainWindow):
         self.reading = ReadingView(self.transcript, theme)
         self.reading.picture_wanted.connect(lambda picture: show_picture(picture, self))
         self.legend = Legend(theme)
-        self.refused = QCheckBox("Show refused drafts")
-        self.refused.setToolTip("Show, struck through, what the drafter proposed and the model refused (Ctrl+H)")
+        self.refused = QCheckBox(tr("Show refused drafts"))
+        self.refused.setToolTip(tr("Show, struck through, what the drafter proposed and the model refused (Ctrl+H)"))
         self.welcome = Welcome()
         cards = AttachmentBar(theme)
         self.composer = Composer(cards)
@@ -159,7 +160,7 @@ class MainWindow(QMainWindow):
     def _arrange(self) -> None:
         shown = ("new_chat", "regenerate", "show_inspector", "show_memory", "show_settings")
         self.model_bar.add_actions([self.actions_by_name[name] for name in shown])
-        add_bar(self, self.model_bar, "Model", "topBar")
+        add_bar(self, self.model_bar, tr("Model"), "topBar")
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.welcome)
@@ -174,12 +175,13 @@ class MainWindow(QMainWindow):
             column.addWidget(part, stretch)
         self.setCentralWidget(middle)
         panels = {
-            "show_inspector": ("Inspector", self.inspector),
-            "show_memory": ("Memory", self.weights.panel),
-            "show_runs": ("Runs", self.runs.panel),
-            "show_settings": ("Settings", self.panel),
+            "show_inspector": (tr("Inspector"), tr("inspector"), self.inspector),
+            "show_memory": (tr("Memory"), tr("memory"), self.weights.panel),
+            "show_runs": (tr("Runs"), tr("runs"), self.runs.panel),
+            "show_settings": (tr("Settings"), tr("settings"), self.panel),
         }
-        self.docks = Docks(self, panels, {"show_chats": ("Conversations", self.desk.sidebar)})
+        chats = tr("Conversations"), tr("conversations"), self.desk.sidebar
+        self.docks = Docks(self, panels, {"show_chats": chats})
         self.docks.follow(self.actions_by_name)
         self.desk.follow(self.actions_by_name)
         self.desk.sidebar.new_wanted.connect(self.new_chat)
@@ -358,7 +360,8 @@ class MainWindow(QMainWindow):
         for name, why in (("regenerate", chat.why_not_regenerate()), ("add_sidecar", "" if chat.model else "-")):
             self.actions_by_name[name].setEnabled(not why)
         self.actions_by_name["new_chat"].setEnabled(not chat.empty)
-        self.actions_by_name["stop"].setText("&Stop" if chat.replying or chat.loading else "&Dismiss card or message")
+        running = chat.replying or chat.loading
+        self.actions_by_name["stop"].setText(tr("&Stop") if running else tr("&Dismiss card or message"))
         self._show_tally()
 
     def _refresh_welcome(self) -> None:
@@ -375,15 +378,15 @@ class MainWindow(QMainWindow):
         chat, model = self.controller, self.controller.model
         self.status.show_tally(self._tally, model)
         self.status.show_drafting(model, self.panel.choices.draft, self._tally.note)
-        self.status.activity.setText("Stopping…" if chat.stopping else self._activity())
+        self.status.activity.setText(tr("Stopping…") if chat.stopping else self._activity())
 
     def _activity(self) -> str:
         if self.controller.replying:
             slow = "" if self._tally.stage else self.weights.sentence(self._tally.pass_name)
             return slow or self._tally.activity
         if self.controller.loading:
-            return "Loading"
-        return "Ready" if self.controller.model else "No model"
+            return tr("Loading")
+        return tr("Ready") if self.controller.model else tr("No model")
 
     @Slot(object)
     def _on_theme(self, theme: Theme) -> None:
@@ -450,7 +453,7 @@ class MainWindow(QMainWindow):
             try:
                 self._keep_unsent()
                 self.memory.save()
-                self.status.activity.setText("Stopping…")
+                self.status.activity.setText(tr("Stopping…"))
                 self.setEnabled(False)
                 self.rooms.close()
             finally:  # whatever cannot be kept: a window that does not close would be worse

@@ -9,6 +9,7 @@ from typing import Any
 from PySide6.QtCore import QByteArray, QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QMainWindow
 
+from app.language import tr
 from app.settings import Settings, SettingsFile
 
 SAVE_DELAY_MS = 1000
@@ -70,6 +71,10 @@ class Memory(QObject):
             if not self._failed:
                 self._failed = True
                 self.problem.emit(
-                    f"The settings cannot be kept in {self._file.path} ({error.strerror or error}): make room there, "
-                    "or make the folder writable. Until then they last as long as this window."
+                    tr(
+                        "The settings cannot be kept in {path} ({why}): make room there, or make the folder writable. "
+                        "Until then they last as long as this window.",
+                        path=self._file.path,
+                        why=error.strerror or error,
+                    )
                 )

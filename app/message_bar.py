@@ -10,6 +10,7 @@ from PySide6.QtGui import QAccessible, QAccessibleEvent, QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from app.icons import pixmap
+from app.language import tr
 from app.theme import GRID, Theme
 from app.widgets import label, push, restyle, tool
 
@@ -30,13 +31,13 @@ class MessageBar(QFrame):
         self._text.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
-        self._text.setAccessibleName("Message")
+        self._text.setAccessibleName(tr("Message"))
         self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        copy = push("Copy", self._copy, kind="link", name="Copy the message")
+        copy = push(tr("Copy"), self._copy, kind="link", name=tr("Copy the message"))
         self._remedy: Callable[[], object] | None = None
-        self.remedy = push("", self._on_remedy, kind="link", name="What can be done about it")
+        self.remedy = push("", self._on_remedy, kind="link", name=tr("What can be done about it"))
         """What can be done about it, where something can."""
-        dismiss = tool("close", "Dismiss the message (Esc)", self.dismiss)
+        dismiss = tool("close", tr("Dismiss the message (Esc)"), self.dismiss)
         row = QHBoxLayout(self)
         row.setContentsMargins(2 * GRID, GRID, GRID, GRID)
         row.setSpacing(GRID)
@@ -64,7 +65,7 @@ class MessageBar(QFrame):
             self.remedy.setText(remedy[0])
             self.remedy.setAccessibleName(remedy[0])
         self._text.setText(sentence)
-        self.setAccessibleName(f"{level.capitalize()}: {sentence}")
+        self.setAccessibleName(_spoken(level, sentence))
         self.setProperty("level", level)
         restyle(self)
         self._draw_mark()
@@ -99,3 +100,12 @@ class MessageBar(QFrame):
     @Slot()
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self._text.text())
+
+
+def _spoken(level: Level, sentence: str) -> str:
+    """The sentence as screen readers say it."""
+    if level == "error":
+        return tr("Error: {sentence}", sentence=sentence)
+    if level == "warning":
+        return tr("Warning: {sentence}", sentence=sentence)
+    return tr("Info: {sentence}", sentence=sentence)

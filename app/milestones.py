@@ -28,7 +28,10 @@ class Milestones:
     def report(self) -> str:
         """A line for each: milliseconds since the process began, and those that the window's thread computed."""
         begun = process_began()
-        lines = (f"{name:<18}{1e3 * (at - begun):7.0f} ms{1e3 * cpu:7.0f} ms CPU" for name, at, cpu in self.reached)
+        lines = (
+            f"{name:<18}{1e3 * (at - begun):7.0f} ms{1e3 * cpu:7.0f} ms CPU"  # not translated: for measurements
+            for name, at, cpu in self.reached
+        )
         return "\n".join(lines) + "\n"
 
 

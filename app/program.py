@@ -78,7 +78,7 @@ def run(
     app = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(app, QApplication)
     app.setApplicationName("draftscope")
-    app.setApplicationDisplayName("Draftscope")
+    app.setApplicationDisplayName("Draftscope")  # not translated: a name
     QGuiApplication.setDesktopFileName(APP_ID)
     app.setWindowIcon(program_icon())
     name = socket_name(request.settings_dir) if request.single else ""
@@ -105,7 +105,7 @@ def run(
     app.screenAdded.connect(lambda: ink_icons(window, stylist.theme))  # icons are drawn for the screens that are there
     if request.size:
         window.resize(QSize(*request.size))
-    request.milestones.mark("window made")
+    request.milestones.mark("window made")  # not translated: for measurements
     steps = [*([prepare] if prepare else []), *first_steps(request, window, drive, demo)]
     start = Start(window, steps, request.milestones)
     if request.timing:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QWidget
 
+from app.language import mark, tr, trn
 from app.library.choice import size_text
 from app.theme import GRID
 from app.widgets import label
@@ -77,19 +78,24 @@ class Tally:
     def activity(self) -> str:
         """What a running reply is busy with."""
         if self.prefill is None:
-            return "Writing"
+            return tr("Writing")
         if self.stage:
             return sentence_case(self.stage)
         done, total = self.prefill
-        return f"Reading the prompt: {done:,} of {total:,} tokens"
+        return trn(
+            "Reading the prompt: {done:,} of {n:,} token",
+            "Reading the prompt: {done:,} of {n:,} tokens",
+            total,
+            done=done,
+        )
 
     @property
     def pass_name(self) -> str:
         """What the pass under way is for."""
         if self.prefill is not None:
             done, total = self.prefill
-            return f"Reading the prompt from token {done + 1:,} of {total:,}"
-        return f"Round {self.rounds + 1:,}"
+            return tr("Reading the prompt from token {token:,} of {total:,}", token=done + 1, total=total)
+        return tr("Round {number:,}", number=self.rounds + 1)
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -112,22 +118,42 @@ def sentence_case(phrase: str) -> str:
 def drafting_text(model: ModelInfo | None, draft: DraftOptions, note: str = "") -> tuple[str, str]:
     """Whether drafting is on, in two words, and why or how in a sentence."""
     if model is None:
-        return "–", "No model is loaded."
+        return "–", tr("No model is loaded.")
     if not draft.enabled:
-        return "off", "Drafting is switched off in the settings."
+        return tr("off"), tr("Drafting is switched off in the settings.")
     wants_layer = draft.drafter in ("mtp", "mtp+ngram")
     if wants_layer and model.mtp == "none":
-        why = model.draft_note or "This checkpoint has no MTP layer; add a sidecar or draft by lookup in the text."
-        return ("off", why) if draft.drafter == "mtp" else ("lookup only", why)
-    name = {"mtp": "MTP", "ngram": "lookup", "mtp+ngram": "MTP + lookup"}[draft.drafter]
-    how = {"fixed": "always", "adaptive": "about, adapting to what is accepted,", "cost-aware": "as many as pay, from"}
-    return f"{name}, {draft.tokens}", note or f"{name} proposes {how[draft.length]} {draft.tokens} tokens a round."
+        why = model.draft_note or tr("This checkpoint has no MTP layer; add a sidecar or draft by lookup in the text.")
+        return (tr("off"), why) if draft.drafter == "mtp" else (tr("lookup only"), why)
+    name = {"mtp": "MTP", "ngram": tr("lookup"), "mtp+ngram": tr("MTP + lookup")}[draft.drafter]
+    return f"{name}, {draft.tokens}", note or _how_many(name, draft)
+
+
+def _how_many(name: str, draft: DraftOptions) -> str:
+    """How many tokens a drafter called `name` proposes."""
+    if draft.length == "fixed":
+        one, many = (
+            mark("{name} proposes always {n} token a round."),
+            mark("{name} proposes always {n} tokens a round."),
+        )
+    elif draft.length == "adaptive":
+        one = mark("{name} proposes about, adapting to what is accepted, {n} token a round.")
+        many = mark("{name} proposes about, adapting to what is accepted, {n} tokens a round.")
+    else:
+        one = mark("{name} proposes as many as pay, from {n} token a round.")
+        many = mark("{name} proposes as many as pay, from {n} tokens a round.")
+    return trn(one, many, draft.tokens, name=name)
 
 
 def context_text(position: int, model: ModelInfo) -> str:
     """What the positions in use take, and what all of them would."""
     used, whole = (size_text(count * model.position_bytes) for count in (position, model.context))
-    return f"Keys and values, stored as {model.kv_cache}, take {used} now and {whole} when the context is full."
+    return tr(
+        "Keys and values, stored as {kv_cache}, take {used} now and {whole} when the context is full.",
+        kv_cache=model.kv_cache,
+        used=used,
+        whole=whole,
+    )
 
 
 class StatusLine(QWidget):
@@ -138,16 +164,18 @@ class StatusLine(QWidget):
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(2 * GRID, GRID // 2, 2 * GRID, GRID // 2)
         self._row.setSpacing(GRID // 2)
-        self.activity = self._value("Activity")
+        self.activity = self._value(tr("Activity"))
         self._row.addStretch(1)
-        self.drafting = self._cell("Drafting")
-        self.speed = self._cell("Tokens/s", "Tokens of the reply per second of drafting and verifying.")
-        self.acceptance = self._cell("Accepted", "Accepted drafts of those the model tested.")
-        self.per_round = self._cell("Per round", "Tokens that one pass of the model brings, its own one included.")
-        self.context = self._cell("Context", "Positions in use, of those the model can look back on.")
+        self.drafting = self._cell(tr("Drafting"))
+        self.speed = self._cell(tr("Tokens/s"), tr("Tokens of the reply per second of drafting and verifying."))
+        self.acceptance = self._cell(tr("Accepted"), tr("Accepted drafts of those the model tested."))
+        self.per_round = self._cell(
+            tr("Per round"), tr("Tokens that one pass of the model brings, its own one included.")
+        )
+        self.context = self._cell(tr("Context"), tr("Positions in use, of those the model can look back on."))
         self._meter = QProgressBar(textVisible=False, maximum=1000)
         self._meter.setFixedWidth(8 * GRID)
-        self._meter.setAccessibleName("Context used")
+        self._meter.setAccessibleName(tr("Context used"))
         self._row.addSpacing(GRID // 2)
         self._row.addWidget(self._meter)
 
@@ -168,8 +196,8 @@ class StatusLine(QWidget):
     def show_drafting(self, model: ModelInfo | None, draft: DraftOptions, note: str = "") -> None:
         """Say whether drafting is on; the tooltip says why or how."""
         short, why = drafting_text(model, draft, note)
-        if short == "off" and draft.enabled:
-            short = f"off: {why if len(why) <= 60 else why[:57] + '…'}"
+        if model is not None and draft.enabled and draft.drafter == "mtp" and model.mtp == "none":
+            short = tr("off: {why}", why=why if len(why) <= 60 else why[:57] + "…")
         self.drafting.setText(short)
         self.drafting.setToolTip(why)
         self.drafting.setAccessibleDescription(why)
@@ -181,7 +209,7 @@ class StatusLine(QWidget):
         self.acceptance.setText("–" if acceptance is None else f"{acceptance:.0%}".replace("%", " %"))
         self.per_round.setText("–" if per_round is None else f"{per_round:.2f}")
         if model is not None:
-            self.context.setText(f"{tally.position:,} of {model.context:,}")
+            self.context.setText(tr("{used:,} of {all:,}", used=tally.position, all=model.context))
             self._meter.setValue(min(1000, round(1000 * tally.position / model.context)))
             self._meter.setToolTip(context_text(tally.position, model))
         else:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QObject, Qt, QThread, Signal, Slot
 
+from app.language import tr
 from app.lookup import Lookup
 from app.mailbox import Mailbox
 from app.residency.glance import Glance
@@ -234,10 +235,14 @@ class Worker(QObject):
         except EngineError as error:
             return LoadOutcome(problem=str(error))
         except MemoryError:
-            return LoadOutcome(problem=f"There is not enough memory to load {job.path}; choose a smaller checkpoint.")
+            return LoadOutcome(
+                problem=tr("There is not enough memory to load {path}; choose a smaller checkpoint.", path=job.path)
+            )
         except Exception as error:
             self.fault.emit(traceback.format_exc())
-            return LoadOutcome(problem=f"Loading {job.path} failed unexpectedly: {error or type(error).__name__}.")
+            return LoadOutcome(
+                problem=tr("Loading {path} failed unexpectedly: {error}.", path=job.path, error=_said(error))
+            )
         if job.cancel.cancelled:
             model.close()
             return LoadOutcome()
@@ -251,20 +256,21 @@ class Worker(QObject):
         last: Record | None = None
         try:
             if self._model is None:
-                raise EngineError("No model is loaded; choose one first.")
+                raise EngineError(tr("No model is loaded; choose one first."))
             if self._session is None:
                 self._session = self._model.new_session()
             self._lookup.prepare(self._model, self._session, job.others())
             for record in records_of(self._session, job):
                 job.tell(record)
                 last = record
-            problem = "The engine ended the reply without saying why; send the message again."
+            problem = tr("The engine ended the reply without saying why; send the message again.")
             kind = "EngineError"
         except EngineError as error:
             problem, kind = str(error), type(error).__name__
         except Exception as error:
             self.fault.emit(traceback.format_exc())
-            problem, kind = f"The reply failed unexpectedly: {error or type(error).__name__}.", type(error).__name__
+            problem = tr("The reply failed unexpectedly: {error}.", error=_said(error))
+            kind = type(error).__name__
         if not isinstance(last, Finished | Failed):
             self._session = None  # its state is unknown now
             job.tell(Failed(message=problem, kind=kind))
@@ -276,7 +282,7 @@ class Worker(QObject):
         try:
             job.cancel.check()
             if self._model is None:
-                raise EngineError("No model is loaded; choose one first.")
+                raise EngineError(tr("No model is loaded; choose one first."))
             job.result = job.work(self._model, self._session, job)
         except Cancelled:
             pass
@@ -284,7 +290,7 @@ class Worker(QObject):
             job.problem = str(error)
         except Exception as error:
             self.fault.emit(traceback.format_exc())
-            job.problem = f"This failed unexpectedly: {error or type(error).__name__}."
+            job.problem = tr("This failed unexpectedly: {error}.", error=_said(error))
         self.task_ended.emit(job)
 
     @Slot(object)
@@ -315,6 +321,11 @@ class Worker(QObject):
         if self._model is not None:
             self._model.close()
             self._model = None
+
+
+def _said(error: Exception) -> str:
+    """What an error says, or at least its kind."""
+    return str(error) or type(error).__name__
 
 
 def records_of(session: SessionLike, job: ReplyJob) -> Iterator[Record]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
+from app.language import tr
 from app.memory import Memory
 from app.preferences.dialog import PreferencesDialog
 from app.preferences.places import Place
@@ -21,8 +22,6 @@ from engine import LoadOptions
 
 if TYPE_CHECKING:
     from engine import ModelInfo
-
-DOWNLOADS = "Downloaded models"
 
 
 class PreferencesDesk(QObject):
@@ -71,14 +70,15 @@ class PreferencesDesk(QObject):
         settings = self._memory.settings
         downloads = Path(settings.download_folder) if settings.download_folder else self._data / "models"
         found = [
-            Place("Conversations and runs", self._data),
-            Place(DOWNLOADS, downloads, changeable=True),
-            Place("Settings", self._memory.folder),
+            Place(tr("Conversations and runs"), tr("conversations and runs"), self._data),
+            Place(tr("Downloaded models"), tr("downloaded models"), downloads, changeable=True),
+            Place(tr("Settings"), tr("settings"), self._memory.folder),
         ]
         if (log := log_folder()) is not None:
-            found.append(Place("Log", log))
+            found.append(Place(tr("Log"), tr("log"), log))
         if compiled := os.environ.get("NUMBA_CACHE_DIR"):
-            found.append(Place("Compiled kernels (may be deleted)", Path(compiled)))
+            name, within = tr("Compiled kernels (may be deleted)"), tr("compiled kernels (may be deleted)")
+            found.append(Place(name, within, Path(compiled)))
         return found
 
     def _show_state(self) -> None:

@@ -19,14 +19,19 @@ from PySide6.QtWidgets import (
 )
 
 from app.chat.sampling_panel import Group
+from app.language import mark, tr
 from app.preferences.places import Places
 from app.settings import LARGEST_FONT, SMALLEST_FONT, LoadChoices
 from app.theme import GRID, ThemeMode
 from app.widgets import label, named, push
 
-THEMES: tuple[tuple[ThemeMode, str], ...] = (("system", "As the system"), ("light", "Light"), ("dark", "Dark"))
-PRECISIONS = ((None, "As it is stored"), ("q8", "8 bits (Q8_0)"), ("q4", "4 bits (Q4_0)"))
-CACHES = (("f32", "Exact (F32)"), ("bf16", "Half (BF16)"), ("q8", "8 bits (Q8_0)"))
+THEMES: tuple[tuple[ThemeMode, str], ...] = (
+    ("system", mark("As the system")),
+    ("light", mark("Light")),
+    ("dark", mark("Dark")),
+)
+PRECISIONS = ((None, mark("As it is stored")), ("q8", mark("8 bits (Q8_0)")), ("q4", mark("4 bits (Q4_0)")))
+CACHES = (("f32", mark("Exact (F32)")), ("bf16", mark("Half (BF16)")), ("q8", mark("8 bits (Q8_0)")))
 LEAST_CONTEXT = 16
 
 
@@ -42,7 +47,7 @@ class PreferencesDialog(QDialog):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("preferencesDialog")
-        self.setWindowTitle("Preferences")
+        self.setWindowTitle(tr("Preferences"))
         self.resize(76 * GRID, 88 * GRID)
         self.load = LoadChoices()
         self.places = Places()
@@ -54,7 +59,9 @@ class PreferencesDialog(QDialog):
         column.addWidget(self._look())
         column.addWidget(self._opening())
         column.addWidget(self.places)
-        column.addWidget(label("How replies are drafted and sampled is set in the Settings panel (Ctrl+,).", "caption"))
+        column.addWidget(
+            label(tr("How replies are drafted and sampled is set in the Settings panel (Ctrl+,)."), "caption")
+        )
         column.addStretch(1)
         area = named(QScrollArea(), "settingsScroll")
         area.setWidgetResizable(True)
@@ -63,8 +70,8 @@ class PreferencesDialog(QDialog):
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setWidget(page)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        self.defaults = buttons.addButton("Restore defaults", QDialogButtonBox.ButtonRole.ResetRole)
-        self.defaults.setToolTip("Everything in this window; conversations, models and presets stay")
+        self.defaults = buttons.addButton(tr("Restore defaults"), QDialogButtonBox.ButtonRole.ResetRole)
+        self.defaults.setToolTip(tr("Everything in this window; conversations, models and presets stay"))
         self.defaults.clicked.connect(self.restore_defaults)
         buttons.rejected.connect(self.close)
         outer = QVBoxLayout(self)
@@ -73,54 +80,60 @@ class PreferencesDialog(QDialog):
         outer.addWidget(buttons)
 
     def _look(self) -> Group:
-        group = Group("Appearance")
+        group = Group(tr("Appearance"))
         self.theme = QComboBox()
         for mode, text in THEMES:
-            self.theme.addItem(text, mode)
+            self.theme.addItem(tr(text), mode)
         self.font_size = QSpinBox(minimum=SMALLEST_FONT - 1, maximum=LARGEST_FONT, suffix=" pt")
-        self.font_size.setSpecialValueText("As the system")
+        self.font_size.setSpecialValueText(tr("As the system"))
         self.font_size.lineEdit().setTextMargins(GRID, 0, 0, 0)
-        group.add("Colours", self.theme, "Light, dark, or whatever the system shows.")
-        group.add("Text size", self.font_size, "Of everything in the window; headings keep their proportion.")
+        group.add(tr("Colours"), self.theme, tr("Light, dark, or whatever the system shows."))
+        group.add(tr("Text size"), self.font_size, tr("Of everything in the window; headings keep their proportion."))
         self.theme.currentIndexChanged.connect(lambda: self.theme_changed.emit(self.theme.currentData()))
         self.font_size.valueChanged.connect(self._on_font)
         group.reset_requested.connect(self._reset_look)
         return group
 
     def _opening(self) -> Group:
-        group = Group("From the next model that is opened")
+        group = Group(tr("From the next model that is opened"))
         self.precision, self.kv_cache = QComboBox(), QComboBox()
         for precision, text in PRECISIONS:
-            self.precision.addItem(text, precision)
+            self.precision.addItem(tr(text), precision)
         for kind, text in CACHES:
-            self.kv_cache.addItem(text, kind)
+            self.kv_cache.addItem(tr(text), kind)
         group.add(
-            "Precision",
+            tr("Precision"),
             self.precision,
-            "Rounds the weights of a float checkpoint while it is opened, and keeps "
-            "all of them in memory; a checkpoint that is quantised already stays as it is.",
+            tr(
+                "Rounds the weights of a float checkpoint while it is opened, and keeps "
+                "all of them in memory; a checkpoint that is quantised already stays as it is."
+            ),
         )
         group.add(
-            "KV cache",
+            tr("KV cache"),
             self.kv_cache,
-            "What is kept of each token of the context; smaller types let a long "
-            "context fit, and change replies slightly.",
+            tr(
+                "What is kept of each token of the context; smaller types let a long "
+                "context fit, and change replies slightly."
+            ),
         )
         self.threads = QSpinBox(minimum=0, maximum=256)
-        self.threads.setSpecialValueText("All cores")
+        self.threads.setSpecialValueText(tr("All cores"))
         self.context = QSpinBox(minimum=LEAST_CONTEXT - 1, maximum=1 << 20, singleStep=1024)
         self.context.setGroupSeparatorShown(True)
         for box in (self.threads, self.context):
             box.lineEdit().setTextMargins(GRID, 0, 0, 0)
-        self.context.setSpecialValueText("The model's limit")
-        group.add("Threads", self.threads, "Compute threads. One for each physical core is usually fastest.")
-        group.add("Context", self.context, "Most tokens of a conversation; caches grow with what is used of it.")
+        self.context.setSpecialValueText(tr("The model's limit"))
+        group.add(tr("Threads"), self.threads, tr("Compute threads. One for each physical core is usually fastest."))
+        group.add(
+            tr("Context"), self.context, tr("Most tokens of a conversation; caches grow with what is used of it.")
+        )
         for box in (self.threads, self.context):
             box.valueChanged.connect(self._on_load)
         for choice in (self.precision, self.kv_cache):
             choice.currentIndexChanged.connect(self._on_load)
-        self.reload = push("Open the model again now", self.reload_requested.emit)
-        self.reload.setToolTip("The model in use was opened with other settings than these")
+        self.reload = push(tr("Open the model again now"), self.reload_requested.emit)
+        self.reload.setToolTip(tr("The model in use was opened with other settings than these"))
         column = group.layout()
         assert column is not None
         column.addWidget(self.reload)
@@ -153,7 +166,7 @@ class PreferencesDialog(QDialog):
 
     @Slot()
     def _choose_downloads(self) -> None:
-        if folder := QFileDialog.getExistingDirectory(self, "A folder for downloads", str(Path.home())):
+        if folder := QFileDialog.getExistingDirectory(self, tr("A folder for downloads"), str(Path.home())):
             self.downloads_changed.emit(Path(folder))
 
     @Slot()

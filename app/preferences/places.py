@@ -10,6 +10,7 @@ from PySide6.QtCore import QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame, QGridLayout, QVBoxLayout
 
+from app.language import tr
 from app.theme import GRID
 from app.widgets import label, push
 
@@ -19,6 +20,8 @@ class Place:
     """A folder of the program. `changeable`: the person may choose another."""
 
     name: str
+    within: str
+    """Its name within a sentence."""
     path: Path
     changeable: bool = False
 
@@ -38,7 +41,7 @@ class Places(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(2 * GRID, 12, 2 * GRID, 12)
         column.setSpacing(GRID)
-        column.addWidget(label("Where things are kept", "heading"))
+        column.addWidget(label(tr("Where things are kept"), "heading"))
         column.addLayout(self._grid)
 
     def show_places(self, places: Sequence[Place]) -> None:
@@ -52,14 +55,14 @@ class Places(QFrame):
             said.setToolTip(str(place.path))
             self._grid.addWidget(said, row, 0)
             if place.changeable:
-                change = push("Change…", name=f"Change the folder of {place.name.lower()}")
+                change = push(tr("Change…"), name=tr("Change the folder of {place}", place=place.within))
                 change.clicked.connect(lambda _=False, name=place.name: self.change_requested.emit(name))
                 self._grid.addWidget(change, row, 1)
-            show = push("Open folder", name=f"Open the folder of {place.name.lower()}")
+            show = push(tr("Open folder"), name=tr("Open the folder of {place}", place=place.within))
             show.clicked.connect(lambda _=False, path=place.path: open_folder(path))
             show.setEnabled(place.path.exists())
             if not place.path.exists():
-                show.setToolTip("It is made when there is something to keep in it")
+                show.setToolTip(tr("It is made when there is something to keep in it"))
             self._grid.addWidget(show, row, 2)
 
 
