@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSlider, QVBoxLayout, QWidget
 
+from app.language import tr
 from app.library.choice import size_text
 from app.residency.plan_words import assumed, automatic_text, beside, budget_text, expected, spent
 from app.residency.speed_bars import SpeedBars
@@ -27,26 +28,26 @@ class BudgetView(QFrame):
         super().__init__(parent)
         self.setObjectName("group")
         self._plans: BudgetRange | None = None
-        self.title = label("Memory for the weights", "heading")
+        self.title = label(tr("Memory for the weights"), "heading")
         self.value = label("", "value")
         self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setAccessibleName("Memory budget")
+        self.slider.setAccessibleName(tr("Memory budget"))
         self.slider.setToolTip(
-            "How much memory the weights may take; what does not fit is read from disk as it is used"
+            tr("How much memory the weights may take; what does not fit is read from disk as it is used")
         )
         self.slider.valueChanged.connect(self._show_plan)
         self.least, self.most = label("", "caption"), label("", "caption")
         self.spent, self.beside = label("", wrap=True), label("", "caption", wrap=True)
         self.expected, self.assumed = label("", wrap=True), label("", "caption", wrap=True)
         self.bars = SpeedBars(theme)
-        self.bars_title = label("Tokens/s by drafts a round", "caption")
-        self.apply = push("Use this budget", self._apply, kind="primary")
-        self.automatic = push("Automatic", lambda: self.chosen.emit("auto"), kind="link")
-        self.automatic.setToolTip("Take what is free when the model is loaded, less a margin")
+        self.bars_title = label(tr("Tokens/s by drafts a round"), "caption")
+        self.apply = push(tr("Use this budget"), self._apply, kind="primary")
+        self.automatic = push(tr("Automatic"), lambda: self.chosen.emit("auto"), kind="link")
+        self.automatic.setToolTip(tr("Take what is free when the model is loaded, less a margin"))
         self._body = QWidget()
         self.notice = label("", "caption", wrap=True)
         self._lay_out()
-        self.show_notice("Load a model, or plan one before loading it.")
+        self.show_notice(tr("Load a model, or plan one before loading it."))
 
     @property
     def plan(self) -> Plan | None:
@@ -76,8 +77,8 @@ class BudgetView(QFrame):
         with QSignalBlocker(self.slider):
             self.slider.setRange(0, len(plans.plans) - 1)
             self.slider.setValue(plans.nearest(budget))
-        self.least.setText(f"Least: {size_text(plans.plans[0].minimum)}")
-        self.most.setText(f"Everything: {size_text(plans.plans[-1].everything)}")
+        self.least.setText(tr("Least: {size}", size=size_text(plans.plans[0].minimum)))
+        self.most.setText(tr("Everything: {size}", size=size_text(plans.plans[-1].everything)))
         self.assumed.setText(assumed(plans.machine))
         self.apply.setText(action)
         self.apply.setAccessibleName(action)

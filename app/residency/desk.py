@@ -124,7 +124,8 @@ def changing(budget: MemoryBudget, least: int | None) -> Callable[[ModelLike, Se
 
     def work(model: ModelLike, _session: SessionLike | None, job: TaskJob) -> bool:
         def tell(done: int, total: int) -> None:
-            job.mailbox.put(LoadProgress("weights", "reading weights", done, total, "bytes"))
+            doing = "reading weights"  # not translated: not shown
+            job.mailbox.put(LoadProgress("weights", doing, done, total, "bytes"))
 
         try:
             model.set_budget(budget, tell, job.cancel)

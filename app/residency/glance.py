@@ -1,4 +1,4 @@
-"""The weights of the loaded model at one moment, and what may be said of a pass that takes long. No widgets, no Qt."""
+"""The weights of the loaded model at one moment, and what may be said of a pass that takes long. No widgets."""
 
 from __future__ import annotations
 
@@ -7,16 +7,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from app.language import mark, tr, trn
+
 if TYPE_CHECKING:
     from engine import Stall
 
 STATES = ("resident", "ring", "reading", "disk")
 """As the engine calls them, from the nearest to the farthest."""
 WORDS = {
-    "resident": "in memory",
-    "ring": "passing through",
-    "reading": "being read",
-    "disk": "on disk",
+    "resident": mark("in memory"),
+    "ring": mark("passing through"),
+    "reading": mark("being read"),
+    "disk": mark("on disk"),
+}
+"""For one unit, or as a heading; marked for translation."""
+_COUNTED = {
+    "resident": mark("{count} in memory"),
+    "ring": mark("{count} passing through"),
+    "reading": mark("{count} being read"),
+    "disk": mark("{count} on disk"),
 }
 
 
@@ -66,12 +75,17 @@ def long_pass(doing: str, glance: Glance, speed: float) -> str:
     """What a pass that takes long is doing: "Round 12: layer 14 of 32, 1.2 GB/s from disk"."""
     if glance.stall is not None:
         stall = glance.stall
-        return (
-            f"{doing}: the disk has delivered nothing for {stall.seconds:.0f} s"
-            f" ({stall.file} at byte {stall.offset:,}); Esc stops"
+        return tr(
+            "{doing}: the disk has delivered nothing for {seconds:.0f} s ({file} at byte {offset:,}); Esc stops",
+            doing=doing,
+            seconds=stall.seconds,
+            file=stall.file,
+            offset=stall.offset,
         )
-    place = f"layer {min(glance.layer + 1, glance.layers)} of {glance.layers}"
-    return f"{doing}: {place}" + (f", {speed_text(speed)} from disk" if speed > 0 else "")
+    place = {"doing": doing, "layer": min(glance.layer + 1, glance.layers), "layers": glance.layers}
+    if speed > 0:
+        return tr("{doing}: layer {layer} of {layers}, {speed} from disk", speed=speed_text(speed), **place)
+    return tr("{doing}: layer {layer} of {layers}", **place)
 
 
 def speed_text(bytes_per_s: float) -> str:
@@ -82,9 +96,18 @@ def speed_text(bytes_per_s: float) -> str:
 def summary(glance: Glance) -> str:
     """Where the units are, as a sentence."""
     if not glance.units:
-        return "No model is loaded."
+        return tr("No model is loaded.")
     total = len(glance.units)
     if not glance.streams:
-        return f"All {total} units are in memory; nothing is read from disk."
-    parts = [f"{count} {WORDS[state]}" for state, count in glance.counts().items() if count]
-    return f"Of {total} units, {', '.join(parts)}."
+        return trn(
+            "All {n} units are in memory; nothing is read from disk.",
+            "All {n} units are in memory; nothing is read from disk.",
+            total,
+        )
+    parts = ", ".join(counted(state, count) for state, count in glance.counts().items() if count)
+    return trn("Of {n} unit, {parts}.", "Of {n} units, {parts}.", total, parts=parts)
+
+
+def counted(state: str, count: int) -> str:
+    """How many units are in a state."""
+    return tr(_COUNTED[state], count=count)

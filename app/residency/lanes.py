@@ -6,12 +6,14 @@ from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QHelpEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from app.language import mark, tr
 from app.residency.lanes_model import LanesModel, Lap
 from app.theme import Theme
 
-LANES = ("Disk", "Draft", "Verify")
+LANES = (mark("Disk"), mark("Draft"), mark("Verify"))
 _LANE_H, _GAP, _AXIS_H = 18, 6, 16
 _LEFT = 52
+"""Room for the names, at least."""
 
 
 class Lanes(QWidget):
@@ -22,9 +24,11 @@ class Lanes(QWidget):
         self._model = model
         self._theme = theme
         self._drawn = -1
+        self._left = _LEFT
+        """Where the lanes begin, right of their names."""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFixedHeight(3 * (_LANE_H + _GAP) + _AXIS_H)
-        self.setAccessibleName("Disk, draft and verify over the last rounds")
+        self.setAccessibleName(tr("Disk, draft and verify over the last rounds"))
         self.refresh()
 
     def refresh(self) -> None:
@@ -58,17 +62,19 @@ class Lanes(QWidget):
 
     def _x(self, seconds: float) -> float:
         begin, end = self._span()
-        return _LEFT + (self.width() - _LEFT - 2) * (seconds - begin) / (end - begin)
+        return self._left + (self.width() - self._left - 2) * (seconds - begin) / (end - begin)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
         theme = self._theme
-        for row, name in enumerate(LANES):
+        names = [tr(name) for name in LANES]
+        left = self._left = max(_LEFT, 8 + max(map(painter.fontMetrics().horizontalAdvance, names)))
+        for row, name in enumerate(names):
             top = row * (_LANE_H + _GAP)
             painter.setPen(QColor(theme.muted))
             middle = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-            painter.drawText(QRectF(0, top, _LEFT - 6, _LANE_H), middle, name)
-            painter.fillRect(QRectF(_LEFT, top, self.width() - _LEFT - 2, _LANE_H), QColor(theme.sunken))
+            painter.drawText(QRectF(0, top, left - 6, _LANE_H), middle, name)
+            painter.fillRect(QRectF(left, top, self.width() - left - 2, _LANE_H), QColor(theme.sunken))
         for lap in self._model.laps:
             self._paint_lap(painter, lap)
         self._paint_axis(painter)
@@ -102,9 +108,10 @@ class Lanes(QWidget):
         if not self._model.laps:
             return
         top = 3 * (_LANE_H + _GAP) - 2
-        area = QRectF(_LEFT, top, self.width() - _LEFT - 2, _AXIS_H)
+        area = QRectF(self._left, top, self.width() - self._left - 2, _AXIS_H)
         laps = self._model.laps
-        rounds = f"rounds {laps[0].number}…{laps[-1].number}" if len(laps) > 1 else f"round {laps[0].number}"
+        first, last = laps[0].number, laps[-1].number
+        rounds = tr("rounds {first}…{last}", first=first, last=last) if last > first else tr("round {last}", last=last)
         painter.setPen(QColor(self._theme.muted))
         painter.drawText(area, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, rounds)
         painter.drawText(area, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"{end - begin:.1f} s")

@@ -1,4 +1,4 @@
-"""The newest rounds as spans of time: what the disk, drafting and verifying did. No widgets, no Qt."""
+"""The newest rounds as spans of time: what the disk, drafting and verifying did. No widgets."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.language import tr, trn
 from app.residency.glance import speed_text
 from engine import Record, Round
 
@@ -42,13 +43,25 @@ class Lap:
 
     def sentence(self) -> str:
         """The round in words."""
-        words = [f"Round {self.number}: {self.seconds:.2f} s, {self.tokens} token{'s' if self.tokens != 1 else ''}"]
-        if self.bytes_read:
-            speed = f" at {speed_text(self.bytes_read / self.read_s)}" if self.read_s > 0 else ""
-            words.append(f"{self.bytes_read / 1e6:,.0f} MB read{speed}")
-            words.append(f"{self.wait_s:.2f} s waited for the disk")
+        words = [
+            trn(
+                "Round {number}: {seconds:.2f} s, {n} token",
+                "Round {number}: {seconds:.2f} s, {n} tokens",
+                self.tokens,
+                number=self.number,
+                seconds=self.seconds,
+            )
+        ]
+        if not self.bytes_read:
+            words.append(tr("nothing read"))
         else:
-            words.append("nothing read")
+            read = self.bytes_read / 1e6
+            if self.read_s > 0:
+                speed = speed_text(self.bytes_read / self.read_s)
+                words.append(tr("{read:,.0f} MB read at {speed}", read=read, speed=speed))
+            else:
+                words.append(tr("{read:,.0f} MB read", read=read))
+            words.append(tr("{wait:.2f} s waited for the disk", wait=self.wait_s))
         return "; ".join(words) + "."
 
 
@@ -84,7 +97,7 @@ class LanesModel:
 
     def summary(self) -> str:
         """The newest round in words."""
-        return self._laps[-1].sentence() if self._laps else "No rounds yet."
+        return self._laps[-1].sentence() if self._laps else tr("No rounds yet.")
 
 
 def lap_of(record: Round, number: int, begin: float) -> Lap:

@@ -10,10 +10,11 @@ from PySide6.QtCore import QRect, Qt, Signal, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
+from app.language import tr
 from app.library.choice import size_text
 from app.library.model_bar import FILTER
 from app.residency.budget_view import BudgetView
-from app.residency.glance import STATES, WORDS, Glance, speed_text, summary
+from app.residency.glance import STATES, WORDS, Glance, counted, speed_text, summary
 from app.residency.lanes import Lanes
 from app.residency.lanes_model import LanesModel
 from app.residency.plan_words import unit_details
@@ -40,7 +41,7 @@ class MemoryPanel(QScrollArea):
     def __init__(self, theme: Theme, plans: Plans | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("settingsScroll")
-        self.setAccessibleName("Memory")
+        self.setAccessibleName(tr("Memory"))
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -60,7 +61,7 @@ class MemoryPanel(QScrollArea):
         self.key = StripKey(theme)
         self.state, self.figures = label("", wrap=True), label("", "caption", wrap=True)
         self.lanes, self.last = Lanes(self.lanes_model, theme), label("", "caption", wrap=True)
-        self.back = push("Back to the model in use", self._plan_in_use, kind="link")
+        self.back = push(tr("Back to the model in use"), self._plan_in_use, kind="link")
         self._lay_out()
         self.show_glance(Glance(), 0.0)
         self.refresh()
@@ -98,16 +99,23 @@ class MemoryPanel(QScrollArea):
         self.strip.show_glance(glance)
         self.key.show_glance(glance)
         self.state.setText(summary(glance))
-        words = [f"{size_text(glance.memory_bytes)} of weights in memory"] if glance.units else []
+        words = []
+        if glance.units:
+            words.append(tr("{size} of weights in memory", size=size_text(glance.memory_bytes)))
         if glance.streams:
-            words.append(f"{glance.bytes_read / 1e9:,.2f} GB read so far, {glance.wait_s:,.1f} s waited for")
-            words.append(f"now {speed_text(speed)}")
+            read = tr(
+                "{read:,.2f} GB read so far, {wait:,.1f} s waited for", read=glance.bytes_read / 1e9, wait=glance.wait_s
+            )
+            words += [read, tr("now {speed}", speed=speed_text(speed))]
         self.figures.setText("; ".join(words))
 
     def show_progress(self, progress: LoadProgress) -> None:
         """How far taking over another budget has come."""
-        share = f": {size_text(progress.done)} of {size_text(progress.total)}" if progress.total else ""
-        self.figures.setText(f"Reading what stays in memory{share}")
+        if progress.total:
+            sizes = {"done": size_text(progress.done), "total": size_text(progress.total)}
+            self.figures.setText(tr("Reading what stays in memory: {done} of {total}", **sizes))
+        else:
+            self.figures.setText(tr("Reading what stays in memory"))
 
     def add_records(self, records: Sequence[Record]) -> None:
         """Count rounds; nothing is drawn."""
@@ -137,13 +145,13 @@ class MemoryPanel(QScrollArea):
     @Slot()
     def choose_folder(self) -> None:
         """Ask for a checkpoint folder to plan."""
-        if folder := QFileDialog.getExistingDirectory(self, "Plan a checkpoint folder"):
+        if folder := QFileDialog.getExistingDirectory(self, tr("Plan a checkpoint folder")):
             self.plan(Path(folder))
 
     @Slot()
     def choose_file(self) -> None:
         """Ask for a checkpoint file to plan."""
-        path, _ = QFileDialog.getOpenFileName(self, "Plan a model file", "", FILTER)
+        path, _ = QFileDialog.getOpenFileName(self, tr("Plan a model file"), "", tr(FILTER))
         if path:
             self.plan(Path(path))
 
@@ -160,10 +168,11 @@ class MemoryPanel(QScrollArea):
         self._stale = False
         if self._planned is None:
             self.plans.forget()
-            self.budget.show_notice("Load a model, or plan one before loading it.")
+            self.budget.show_notice(tr("Load a model, or plan one before loading it."))
         else:
             if self.budget.plan is None or self.budget.path != self._planned[0]:
-                self.budget.show_notice(f"Planning {self._planned[0].name}: reading headers and measuring the disk…")
+                name = self._planned[0].name
+                self.budget.show_notice(tr("Planning {name}: reading headers and measuring the disk…", name=name))
             held = self.strip.glance.memory_bytes if self._planned == self._in_use else 0
             kv_cache = self._kv_in_use if self._planned == self._in_use else self.kv_for_next()
             self.plans.ask(*self._planned, held=held, kv_cache=kv_cache)
@@ -175,7 +184,8 @@ class MemoryPanel(QScrollArea):
         in_use = self._planned == self._in_use
         glance = self.strip.glance
         budget = plans.automatic.budget if not in_use else glance.memory_bytes if glance.streams else None
-        action = "Use this budget" if in_use else f"Load {self._planned[0].name} with this budget"
+        name = self._planned[0].name
+        action = tr("Use this budget") if in_use else tr("Load {name} with this budget", name=name)
         self.budget.show_plans(plans, budget, action)
         if in_use:
             self.strip.show_details({unit.name: unit_details(unit) for plan in plans.plans for unit in plan.units})
@@ -198,9 +208,9 @@ class MemoryPanel(QScrollArea):
 
     def _lay_out(self) -> None:
         plan_row = QHBoxLayout()
-        plan_row.addWidget(label("Plan another:", "caption"))
-        plan_row.addWidget(push("Folder…", self.choose_folder, kind="link", name="Plan a checkpoint folder"))
-        plan_row.addWidget(push("File…", self.choose_file, kind="link", name="Plan a model file"))
+        plan_row.addWidget(label(tr("Plan another:"), "caption"))
+        plan_row.addWidget(push(tr("Folder…"), self.choose_folder, kind="link", name=tr("Plan a checkpoint folder")))
+        plan_row.addWidget(push(tr("File…"), self.choose_file, kind="link", name=tr("Plan a model file")))
         plan_row.addStretch(1)
         plan_row.addWidget(self.back)
         body = QWidget()
@@ -210,8 +220,8 @@ class MemoryPanel(QScrollArea):
         column.setSpacing(GRID)
         column.addWidget(self.budget)
         column.addLayout(plan_row)
-        column.addWidget(_group("Where the weights are", self.state, self.strip, self.key, self.figures))
-        column.addWidget(_group("Disk, draft and verify, round by round", self.lanes, self.last))
+        column.addWidget(_group(tr("Where the weights are"), self.state, self.strip, self.key, self.figures))
+        column.addWidget(_group(tr("Disk, draft and verify, round by round"), self.lanes, self.last))
         column.addStretch(1)
         self.setWidget(body)
 
@@ -224,11 +234,11 @@ class StripKey(QWidget):
         self._theme = theme
         self._counts = Glance().counts()
         self.setFixedHeight(2 * (CELL_H + 4))
-        self.setAccessibleName("Key to the cells")
+        self.setAccessibleName(tr("Key to the cells"))
 
     def show_glance(self, glance: Glance) -> None:
         self._counts = glance.counts()
-        self.setAccessibleDescription(", ".join(f"{count} {WORDS[state]}" for state, count in self._counts.items()))
+        self.setAccessibleDescription(", ".join(counted(state, count) for state, count in self._counts.items()))
         self.update()
 
     def apply_theme(self, theme: Theme) -> None:
@@ -243,7 +253,7 @@ class StripKey(QWidget):
             paint_cell(painter, QRect(left, top + 2, CELL_W, CELL_H - 4), state, self._theme)
             painter.setPen(self._theme.muted)
             area = QRect(left + CELL_W + 6, top, width - CELL_W - 8, CELL_H)
-            painter.drawText(area, Qt.AlignmentFlag.AlignVCenter, f"{WORDS[state]}: {self._counts[state]}")
+            painter.drawText(area, Qt.AlignmentFlag.AlignVCenter, f"{tr(WORDS[state])}: {self._counts[state]}")
         painter.end()
 
 

@@ -1,9 +1,10 @@
-"""A plan in words: how the budget would be spent, and what speed to expect. No widgets, no Qt."""
+"""A plan in words: how the budget would be spent, and what speed to expect. No widgets."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.language import tr, trn
 from app.library.choice import size_text
 from app.residency.glance import speed_text
 
@@ -14,27 +15,48 @@ if TYPE_CHECKING:
 def budget_text(plan: Plan) -> str:
     """The budget of a plan, against everything."""
     if not plan.streams:
-        return f"Everything: {size_text(plan.everything)}"
-    return f"{size_text(plan.budget or 0)} of {size_text(plan.everything)}"
+        return tr("Everything: {size}", size=size_text(plan.everything))
+    return tr("{size} of {everything}", size=size_text(plan.budget or 0), everything=size_text(plan.everything))
 
 
 def spent(plan: Plan) -> str:
     """What the memory would hold."""
     if not plan.streams:
-        return "All weights stay in memory; nothing is read from disk while the model runs."
+        return tr("All weights stay in memory; nothing is read from disk while the model runs.")
     kept = sum(unit.resident for unit in plan.units)
-    parts = [f"{kept} of {len(plan.units)} units stay in memory ({size_text(plan.resident_bytes)})"]
+    parts = [
+        trn(
+            "{kept} of {n} unit stays in memory ({size})",
+            "{kept} of {n} units stay in memory ({size})",
+            len(plan.units),
+            kept=kept,
+            size=size_text(plan.resident_bytes),
+        )
+    ]
     if plan.ring_bytes:
-        parts.append(f"the others pass through {size_text(plan.ring_bytes)}")
+        parts.append(tr("the others pass through {size}", size=size_text(plan.ring_bytes)))
     if plan.cache_bytes:
-        parts.append(f"{size_text(plan.cache_bytes)} keep the experts of late")
+        parts.append(tr("{size} keep the experts of late", size=size_text(plan.cache_bytes)))
     return ", ".join(parts) + "."
 
 
 def beside(plan: Plan) -> str:
     """What a conversation takes on top of the budget."""
-    stored = "" if plan.kv_cache == "f32" else f" with keys and values stored as {plan.kv_cache}"
-    return f"A conversation of {plan.context:,} tokens takes {size_text(plan.session_bytes)} more{stored}."
+    size = size_text(plan.session_bytes)
+    if plan.kv_cache == "f32":
+        return trn(
+            "A conversation of {n:,} token takes {size} more.",
+            "A conversation of {n:,} tokens takes {size} more.",
+            plan.context,
+            size=size,
+        )
+    return trn(
+        "A conversation of {n:,} token takes {size} more with keys and values stored as {format}.",
+        "A conversation of {n:,} tokens takes {size} more with keys and values stored as {format}.",
+        plan.context,
+        size=size,
+        format=plan.kv_cache,
+    )
 
 
 def expected(plan: Plan) -> str:
@@ -42,32 +64,56 @@ def expected(plan: Plan) -> str:
     best = plan.best
     if best is None:
         return ""
-    plain = plan.predictions[0]
-    reads = f"; {size_text(best.read_bytes)} are read each round" if best.read_bytes else ""
+    speeds = {"speed": _tokens(best.tokens_per_s), "plain": _tokens(plan.predictions[0].tokens_per_s)}
+    read = size_text(best.read_bytes)
+    if best.draft_tokens == 0 and best.read_bytes:
+        return tr(
+            "About {plain} tokens/s without drafts, which would not pay; {read} are read each round.",
+            read=read,
+            **speeds,
+        )
     if best.draft_tokens == 0:
-        return f"About {_tokens(plain.tokens_per_s)} tokens/s without drafts, which would not pay{reads}."
-    drafts = f"{best.draft_tokens} draft{'s' if best.draft_tokens > 1 else ''} a round"
-    return f"About {_tokens(best.tokens_per_s)} tokens/s with {drafts}, {_tokens(plain.tokens_per_s)} without{reads}."
+        return tr("About {plain} tokens/s without drafts, which would not pay.", **speeds)
+    if best.read_bytes:
+        return trn(
+            "About {speed} tokens/s with {n} draft a round, {plain} without; {read} are read each round.",
+            "About {speed} tokens/s with {n} drafts a round, {plain} without; {read} are read each round.",
+            best.draft_tokens,
+            read=read,
+            **speeds,
+        )
+    return trn(
+        "About {speed} tokens/s with {n} draft a round, {plain} without.",
+        "About {speed} tokens/s with {n} drafts a round, {plain} without.",
+        best.draft_tokens,
+        **speeds,
+    )
 
 
 def assumed(machine: Machine) -> str:
     """What the prediction rests on."""
-    return (
-        f"Estimated with the disk at {speed_text(machine.read_bytes_per_s)}, as measured, memory at"
-        f" {speed_text(machine.memory_bytes_per_s)} and {100 * machine.acceptance:.0f} % of drafts accepted."
+    return tr(
+        "Estimated with the disk at {disk}, as measured, memory at {memory} and {share:.0f} % of drafts accepted.",
+        disk=speed_text(machine.read_bytes_per_s),
+        memory=speed_text(machine.memory_bytes_per_s),
+        share=100 * machine.acceptance,
     )
 
 
 def automatic_text(plans: BudgetRange) -> str:
     """What an automatic budget comes to now."""
     plan = plans.automatic
-    return "Automatic (everything)" if not plan.streams else f"Automatic ({size_text(plan.budget or 0)})"
+    if not plan.streams:
+        return tr("Automatic (everything)")
+    return tr("Automatic ({size})", size=size_text(plan.budget or 0))
 
 
 def unit_details(unit: PlannedUnit) -> str:
     """Size and use of a unit, for its tooltip."""
-    experts = f" and {size_text(unit.experts_nbytes)} of experts" if unit.experts_nbytes else ""
-    return f"{size_text(unit.nbytes)}{experts}, used {unit.uses:g} × a round"
+    size, experts = size_text(unit.nbytes), size_text(unit.experts_nbytes)
+    if not unit.experts_nbytes:
+        return tr("{size}, used {uses:g} × a round", size=size, uses=unit.uses)
+    return tr("{size} and {experts} of experts, used {uses:g} × a round", size=size, experts=experts, uses=unit.uses)
 
 
 def _tokens(per_s: float) -> str:

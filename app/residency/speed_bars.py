@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from app.language import tr, trn
 from app.theme import Theme
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class SpeedBars(QWidget):
         self._predictions: Sequence[Prediction] = ()
         self.setFixedHeight(_BARS_H + _LABELS_H)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Predicted tokens per second by drafts a round")
+        self.setAccessibleName(tr("Predicted tokens per second by drafts a round"))
 
     def show_predictions(self, predictions: Sequence[Prediction]) -> None:
         """Show these; the best one fills the height."""
@@ -40,7 +41,8 @@ class SpeedBars(QWidget):
 
     def describe(self, prediction: Prediction) -> str:
         """One bar in words."""
-        return f"{prediction.draft_tokens} drafts: {prediction.tokens_per_s:.2f} tokens/s"
+        drafts, speed = prediction.draft_tokens, prediction.tokens_per_s
+        return trn("{n} draft: {speed:.2f} tokens/s", "{n} drafts: {speed:.2f} tokens/s", drafts, speed=speed)
 
     def sizeHint(self) -> QSize:
         return QSize(320, self.height())

@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QFocusEvent, QHelpEvent, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from app.language import tr
 from app.residency.glance import WORDS, Glance, summary
 from app.theme import Theme
 
@@ -58,10 +59,9 @@ class Strip(QWidget):
 
     def describe(self, unit: str) -> str:
         """A unit in words."""
-        state = WORDS[self._glance.units[unit]]
-        more = f", {self._details[unit]}" if unit in self._details else ""
-        now = ", being computed" if unit == self._glance.current() else ""
-        return f"{unit_name(unit)}: {state}{now}{more}"
+        now = tr("being computed") if unit == self._glance.current() else ""
+        known = tr(WORDS[self._glance.units[unit]]), now, self._details.get(unit, "")
+        return f"{unit_name(unit)}: {', '.join(filter(None, known))}"
 
     # Geometry
 
@@ -120,7 +120,7 @@ class Strip(QWidget):
         self.update()
 
     def _say(self) -> None:
-        self.setAccessibleName("Where the weights are")
+        self.setAccessibleName(tr("Where the weights are"))
         units = list(self._glance.units)
         here = f" {self.describe(units[self._chosen])}." if units else ""
         self.setAccessibleDescription(summary(self._glance) + here)
@@ -163,8 +163,8 @@ def paint_cell(painter: QPainter, cell: QRect, state: str, theme: Theme) -> None
 def unit_name(unit: str) -> str:
     """The engine's name of a unit, for people."""
     kind, _, number = unit.partition(".")
-    names = {"layers": "Layer", "head": "Head", "mtp": "MTP layer", "draft_head": "Draft head"}
+    if kind == "layers" and number:
+        return tr("Layer {number}", number=int(number) + 1)
+    names = {"layers": tr("Layer"), "head": tr("Head"), "mtp": tr("MTP layer"), "draft_head": tr("Draft head")}
     name = names.get(kind, unit)
-    if not number:
-        return name
-    return f"{name} {int(number) + 1}" if kind == "layers" else f"{name}, piece {int(number) + 1}"
+    return tr("{name}, piece {number}", name=name, number=int(number) + 1) if number else name
