@@ -150,6 +150,9 @@ class ChatSession:
         try:
             self._check(tokens)
             note = conversation.choose_drafter(options.draft)
+            if self._model.would_move_weights(conversation.wants_mtp):
+                yield dataclasses.replace(progress, stage="sharing out memory for this kind of drafting")
+                self._model.expect_drafts(conversation.wants_mtp, cancel)
             conversation.rewind(prompt)
             for progress in conversation.read(prompt, cancel):
                 yield progress

@@ -64,6 +64,11 @@ class Conversation:
             self.drafter = self._ngram if "ngram" in names else None
         return note
 
+    @property
+    def wants_mtp(self) -> bool:
+        """The next reply drafts with the MTP layer."""
+        return self._wants_mtp
+
     def search_also(self, texts: Sequence[Sequence[int]]) -> None:
         """See `NgramDrafter.search_also`."""
         self._ngram.search_also(texts)

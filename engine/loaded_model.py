@@ -20,6 +20,7 @@ from engine.model.vision_tower import VisionTower
 from engine.options import KvCache, MemoryBudget, SamplingOptions
 from engine.prompt import token_prompt
 from engine.weights.plan import automatic_budget
+from engine.weights.units import USUAL_DRAFTS
 
 if TYPE_CHECKING:
     from engine.files.checkpoint import Checkpoint
@@ -232,6 +233,19 @@ class Model:
             held = self._weights.statistics().memory_bytes
             budget = automatic_budget(self._config, self.info.context, held, self._kv)
         self._weights.set_budget(budget, progress, cancel)
+
+    def expect_drafts(self, wanted: bool, cancel: CancelToken | None = None) -> None:
+        """Share the memory budget out for replies that draft with the MTP layer, or for such that do not, while none
+        runs.
+
+        Raises:
+            ReadError, Cancelled: the weights could not be read; the next call tries again.
+        """
+        self._weights.expect_drafts(USUAL_DRAFTS if wanted else 0, cancel)
+
+    def would_move_weights(self, wanted: bool) -> bool:
+        """Whether `expect_drafts` would take its time."""
+        return self._weights.would_move(USUAL_DRAFTS if wanted else 0)
 
     def activity(self) -> tuple[int, int]:
         """(layers done, layers in all) of the pass under way, to be asked from any thread: a long pass can show that it

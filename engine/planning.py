@@ -15,6 +15,7 @@ from engine.options import KvCache, MemoryBudget
 from engine.weights.plan import Plan, Planner, automatic_budget
 from engine.weights.prediction import Machine
 from engine.weights.speed import measure_read_speed
+from engine.weights.units import USUAL_DRAFTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class BudgetRange:
 
 
 def open_planner(
-    path: str | Path, sidecar: str | Path | None = None, *, draft_tokens: int = 3, kv_cache: KvCache = "f32"
+    path: str | Path, sidecar: str | Path | None = None, *, draft_tokens: int = USUAL_DRAFTS, kv_cache: KvCache = "f32"
 ) -> Planner:
     """Read the headers of a checkpoint (or `demo`) and be ready to plan any budget for it.
 
@@ -69,7 +70,7 @@ def plan_for(
     *,
     budget: MemoryBudget = "auto",
     context: int | None = None,
-    draft_tokens: int = 3,
+    draft_tokens: int = USUAL_DRAFTS,
     kv_cache: KvCache = "f32",
     machine: Machine | None = None,
 ) -> Plan:
@@ -90,7 +91,7 @@ def plan_range(
     *,
     steps: int = 40,
     context: int | None = None,
-    draft_tokens: int = 3,
+    draft_tokens: int = USUAL_DRAFTS,
     kv_cache: KvCache = "f32",
     machine: Machine | None = None,
     held: int = 0,

@@ -7,7 +7,7 @@ first. Of equals, the ones that stay are spread evenly over the pass, so that th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from engine.errors import OptionError
@@ -109,7 +109,7 @@ def _with_ring_for(sizes: Sizes, budget: int, largest: int) -> Allocation | None
     left -= sum(sizes.units[name] for name in resident)
     if left < 0:
         return None
-    for name in _by_worth(sizes):
+    for name in _by_worth(sizes, resident, left):
         if name not in resident and sizes.units[name] <= left:
             resident.add(name)
             left -= sizes.units[name]
@@ -129,9 +129,26 @@ def _with_ring_for(sizes: Sizes, budget: int, largest: int) -> Allocation | None
     return Allocation(kept, streamed, False, resident_bytes, ring, cache)
 
 
-def _by_worth(sizes: Sizes) -> Sequence[str]:
-    """Most uses first; equals in an order of which every beginning is spread evenly."""
-    names = list(sizes.units)
-    bits = max(1, (len(names) - 1).bit_length())
-    spread = {name: int(f"{index:0{bits}b}"[::-1], 2) for index, name in enumerate(names)}
-    return sorted(names, key=lambda name: (-sizes.uses[name], spread[name]))
+def _by_worth(sizes: Sizes, resident: Set[str], nbytes: int) -> Sequence[str]:
+    """Units in the order in which `nbytes` are given out: most uses first; of equals that do not all fit, first as many
+    as do when they are spread evenly over the pass, so that the disk works while each is used."""
+    order: list[str] = []
+    for uses in sorted(set(sizes.uses.values()), reverse=True):
+        equals = [
+            n for n, size in sizes.units.items() if sizes.uses[n] == uses and n not in resident and size <= nbytes
+        ]
+        first = _spread(equals, sizes.units, nbytes)
+        nbytes -= sum(sizes.units[name] for name in first)
+        order += [*first, *(name for name in equals if name not in first)]
+    return order
+
+
+def _spread(names: Sequence[str], sizes: Mapping[str, int], nbytes: int) -> list[str]:
+    """The most of `names` that fit into so many bytes when their places are as far apart as can be."""
+    count = len(names)
+    while count:
+        chosen = [names[(2 * i + 1) * len(names) // (2 * count)] for i in range(count)]
+        if sum(sizes[name] for name in chosen) <= nbytes:
+            return chosen
+        count -= 1
+    return []

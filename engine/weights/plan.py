@@ -11,6 +11,7 @@ from engine.kernels.kv_types import KV_TYPES, KvType
 from engine.weights.allocation import Allocation, allocate, minimum_budget
 from engine.weights.prediction import Machine, Prediction, predict
 from engine.weights.sizes import Placement, place
+from engine.weights.units import USUAL_DRAFTS
 
 if TYPE_CHECKING:
     from engine.files.checkpoint import Checkpoint
@@ -91,7 +92,7 @@ def make_plan(
     *,
     budget: int | None = None,
     context: int | None = None,
-    draft_tokens: int = 3,
+    draft_tokens: int = USUAL_DRAFTS,
     machine: Machine | None = None,
     split_heads: bool = False,
     kv: KvType = KV_TYPES["f32"],
@@ -114,7 +115,7 @@ class Planner:
         self,
         checkpoint: Checkpoint,
         sidecar: Sidecar | None,
-        draft_tokens: int = 3,
+        draft_tokens: int = USUAL_DRAFTS,
         *,
         split_heads: bool,
         kv: KvType = KV_TYPES["f32"],

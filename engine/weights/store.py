@@ -29,7 +29,7 @@ from engine.weights.ring import Ring
 from engine.weights.sizes import Placement, place_for
 from engine.weights.speed import measure_read_speed
 from engine.weights.statistics import WeightStatistics
-from engine.weights.units import EMBEDDING, MTP_EMBEDDING, Unit, drafting_step, group_of
+from engine.weights.units import EMBEDDING, MTP_EMBEDDING, USUAL_DRAFTS, Unit, drafting_step, group_of, only_drafting
 from engine.weights.vectors import FloatArray, load_vectors
 from engine.weights.views import matrices
 
@@ -60,7 +60,7 @@ def open_weights(
     sidecar: Sidecar | None = None,
     *,
     budget: int | None = None,
-    draft_tokens: int = 3,
+    draft_tokens: int = USUAL_DRAFTS,
     split_heads: bool = False,
     progress: Progress | None = None,
     cancel: CancelToken | None = None,
@@ -80,8 +80,8 @@ def open_weights(
         ReadError: a file cannot be read.
         Cancelled.
     """
-    placed = partial(place_for, checkpoint, sidecar, draft_tokens, split_heads=split_heads)
-    store = WeightStore(placed, reading or ReadOptions(DiskFiles()), precision)
+    placed = partial(place_for, checkpoint, sidecar, split_heads=split_heads)
+    store = WeightStore(placed, draft_tokens, reading or ReadOptions(DiskFiles()), precision)
     store.set_budget(budget, progress, cancel)
     return store
 
@@ -93,17 +93,25 @@ class WeightStore:
     """
 
     def __init__(
-        self, placed: Callable[[int | None], Placement], reading: ReadOptions, precision: str | None = None
+        self,
+        placed: Callable[[int, int | None], Placement],
+        draft_tokens: int,
+        reading: ReadOptions,
+        precision: str | None = None,
     ) -> None:
+        """`placed` gives the placement for an expected number of drafts and a budget."""
         self._placed = placed
+        self._draft_tokens = draft_tokens
+        self._budget: int | None = None
         self._precision = precision
-        self._placement = placed(None)
+        self._placement = placed(draft_tokens, None)
         self._reading = reading
         self._vectors: dict[str, FloatArray] = {}
         self._resident = Resident()
         self._before = WeightStatistics()  # what readers that are closed have counted
         self._depth: int | None = None
         self._closed = True
+        self._to_be_opened = False  # closed by a failure in between, and not by who owns it
 
     def set_budget(
         self, budget: int | None, progress: Progress | None = None, cancel: CancelToken | None = None
@@ -114,16 +122,44 @@ class WeightStore:
             OptionError: the budget is too small; everything stays as it was.
             ReadError, Cancelled: the store is closed.
         """
+        self._share_out(budget, self._draft_tokens, progress, cancel)
+
+    def expect_drafts(self, draft_tokens: int, cancel: CancelToken | None = None) -> None:
+        """Rounds will draft so many tokens with the MTP layer: share the budget out for that, if something is streamed.
+        What drafting uses is worth keeping only while it drafts; without it, other units in memory leave the disk less
+        idle. No unit may be in use.
+
+        Raises:
+            ReadError, Cancelled: nothing is in memory any more; the next call tries again.
+        """
+        if not self.would_move(draft_tokens):
+            return
+        try:
+            self._share_out(self._budget, draft_tokens, None, cancel)
+        except BaseException:
+            self._to_be_opened = True
+            raise
+
+    def would_move(self, draft_tokens: int) -> bool:
+        """Whether `expect_drafts` would have something to read."""
+        if self._closed:
+            return self._to_be_opened
+        can_draft = any(only_drafting(unit.name) for unit in self.units)
+        return can_draft and draft_tokens != self._draft_tokens and not self.allocation.complete
+
+    def _share_out(
+        self, budget: int | None, draft_tokens: int, progress: Progress | None, cancel: CancelToken | None
+    ) -> None:
         if self._precision is None:
-            placement = self._placed(budget)
+            placement = self._placed(draft_tokens, budget)
             allocation = allocate(placement.sizes, budget)
         else:
-            placement = self._placed(None)
+            placement = self._placed(draft_tokens, None)
             needed = check_budget(placement, self._precision, budget)
             allocation = replace(allocate(placement.sizes, None), resident_bytes=needed)
         resident = self._resident.part_for(placement, allocation)
         self.close()
-        self._placement = placement
+        self._placement, self._budget, self._draft_tokens = placement, budget, draft_tokens
         try:
             self._open(allocation, resident)
             self._load(progress, cancel)
@@ -191,6 +227,7 @@ class WeightStore:
 
     def close(self) -> None:
         """End the I/O threads and give the memory back, once no matrix of it is in use. May be called twice."""
+        self._to_be_opened = False
         if self._closed:
             return
         self._before = self.statistics()

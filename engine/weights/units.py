@@ -25,6 +25,8 @@ FP8_BLOCK = 128
 """Rows and columns that share one scale of an FP8 matrix."""
 EMBEDDING = "embed_tokens.weight"
 MTP_EMBEDDING = "mtp.embed_tokens.weight"
+USUAL_DRAFTS = 3
+"""Tokens that the MTP layer is expected to draft a round, where nothing else is known."""
 _HEADS = {"head": "lm_head.weight", "draft_head": "mtp.lm_head.weight"}
 _PACKED_EXPERTS = re.compile(r"mlp\.experts\.(gate_up_proj|gate_proj|up_proj|down_proj)(\.weight)?")
 _ONE_EXPERT = re.compile(r"mlp\.experts\.(\d+)\.(gate_up_proj|gate_proj|up_proj|down_proj)\.weight")
@@ -98,11 +100,16 @@ def tensors_in_use(checkpoint: Checkpoint, sidecar: Sidecar | None) -> dict[str,
 
 
 def build_units(
-    checkpoint: Checkpoint, sidecar: Sidecar | None = None, *, draft_tokens: int = 3, split_heads: bool = False
+    checkpoint: Checkpoint,
+    sidecar: Sidecar | None = None,
+    *,
+    draft_tokens: int = USUAL_DRAFTS,
+    split_heads: bool = False,
 ) -> tuple[Unit, ...]:
     """The units in execution order: layers, head, then the MTP layer and the trimmed head if there are any.
 
-    `draft_tokens` is the expected number of drafts a round, which decides how often the drafting units are used.
+    `draft_tokens` is the expected number of drafts a round, which decides how often the drafting units are used: never
+    if it is 0.
     `split_heads` cuts heads that are larger than every layer into pieces of rows (`head.0`, `head.1`, …), units of
     their own, so that a head of a gigabyte can be streamed in little memory.
 
@@ -115,7 +122,7 @@ def build_units(
         unit, inner = _unit_of(name)
         if unit:
             groups.setdefault(unit, {})[inner] = spec
-    drafting = draft_tokens + 0.5
+    drafting = draft_tokens + 0.5 if draft_tokens else 0.0
     units = []
     for index in range(len(checkpoint.config.layers)):
         name = f"layers.{index}"
@@ -138,7 +145,7 @@ def execution_order(units: Iterable[Unit], draft_tokens: int) -> tuple[str, ...]
     """Units as one round uses them: the verification pass, then as many drafting steps as there are draft tokens."""
     names = [unit.name for unit in units]
     verification = [name for name in names if not only_drafting(name)]
-    return (*verification, *(drafting_step(names) * max(1, draft_tokens)))
+    return (*verification, *(drafting_step(names) * draft_tokens))
 
 
 def drafting_step(names: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine import DraftOptions, Failed, Finished, GenerateOptions, LoadOptions, Message, Round
+from engine import DraftOptions, Failed, Finished, GenerateOptions, LoadOptions, Message, PrefillProgress, Round
 from engine.options import DrafterName
 from engine.weights import reader as reader_module
 from engine.weights.reader import Stall
@@ -285,3 +285,35 @@ def test_changing_the_budget_on_a_bad_disk_says_where(chat: Chat) -> None:
 
 def test_logits_of_a_streamed_model_are_finite(chat: Chat) -> None:
     assert np.isfinite(chat.model.logits(TOKENS)["logits"]).all()
+
+
+def test_memory_follows_what_drafts(tiny_dense: engine.Model) -> None:
+    """A reply without MTP drafts has other weights in memory, says so, and is the same."""
+    path = CHECKPOINTS["dense"]
+    planner = engine.open_planner(path)
+    budget = planner.minimum + int(0.7 * (planner.everything - planner.minimum))
+    model = engine.load_model(path, options=LoadOptions(threads=1, memory_budget=budget))
+    try:
+        session = model.new_session()
+        kept = []
+        for drafter in ("mtp", "none", "none", "mtp"):
+            records = list(session.complete(TOKENS, options(drafter)))
+            told = any(isinstance(r, PrefillProgress) and "memory" in r.stage for r in records)
+            assert isinstance(records[-1], Finished), records[-1]
+            assert records[-1].tokens == written(tiny_dense, drafter)[0]
+            kept.append((told, model.residency()["mtp"] == "resident"))
+        assert kept == [(False, True), (True, False), (False, False), (True, True)]
+    finally:
+        model.close()
+
+
+def test_a_bad_disk_while_memory_is_shared_out_anew(chat: Chat) -> None:
+    whole = reply_of(chat.ask())
+    planner = engine.open_planner(chat.folder)
+    chat.model.set_budget(planner.minimum + int(0.7 * (planner.everything - planner.minimum)))
+    chat.files.errors = {path.name: errno.EIO for path in shards(chat.folder)}
+    failed = list(chat.session.complete(TOKENS, options("none")))[-1]
+    assert isinstance(failed, Failed)
+    assert failed.kind == "ReadError"
+    chat.files.errors = {}
+    assert reply_of(chat.ask()) == whole

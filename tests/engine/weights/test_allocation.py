@@ -82,6 +82,16 @@ def test_layers_that_stay_are_spread_over_the_pass() -> None:
     assert max(b - a for a, b in zip(places, [*places[1:], places[0] + 16], strict=True)) == 4
 
 
+@pytest.mark.parametrize(("count", "kept"), [(16, 5), (23, 7), (24, 12), (36, 16), (41, 30)])
+def test_the_gaps_between_layers_that_stay_differ_by_one_at_most(count: int, kept: int) -> None:
+    units = {f"layers.{i}": PAGE for i in range(count)}
+    resident = allocate(Sizes(units, dict.fromkeys(units, 1.0)), (kept + RING_BLOCKS) * PAGE).resident
+    places = [int(name[7:]) for name in resident]
+    gaps = {b - a for a, b in zip(places, [*places[1:], places[0] + count], strict=True)}
+    assert len(places) == kept
+    assert max(gaps) - min(gaps) <= 1
+
+
 def test_one_huge_head_stays_rather_than_that_the_ring_must_hold_two_of_it() -> None:
     units = {f"layers.{i}": PAGE for i in range(8)} | {"head": 100 * PAGE}
     sizes = Sizes(units, dict.fromkeys(units, 1.0))
