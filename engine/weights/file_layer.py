@@ -12,6 +12,7 @@ from typing import IO, Protocol
 
 from engine.errors import ReadError
 from engine.weights.ranges import BLOCK
+from engine.weights.windows_files import open_unbuffered
 
 _F_NOCACHE = 48  # macOS, fcntl.h
 
@@ -41,8 +42,8 @@ class DiskFiles:
 
     def open(self, path: Path, *, direct: bool) -> OpenFile:
         """Raises OSError."""
-        if not hasattr(os, "preadv"):
-            return _SeekingFile(path)
+        if not hasattr(os, "preadv"):  # Windows
+            return (open_unbuffered(path) if direct else None) or _SeekingFile(path)
         return _PositionalFile(path, direct)
 
 
