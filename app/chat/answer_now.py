@@ -9,12 +9,13 @@ from PySide6.QtWidgets import QPushButton, QScrollBar, QWidget
 
 from app.chat.controller import ChatController
 from app.chat.transcript_model import TranscriptModel
+from app.language import mark, tr
 from app.theme import GRID
 from app.widgets import push
 
-ASK = "Answer now"
-ASKED = "Closing the thought…"
-TIP = "End the thinking here and let the answer begin (Ctrl+Shift+N)"
+ASK = mark("Answer now")
+ASKED = mark("Closing the thought…")
+TIP = mark("End the thinking here and let the answer begin (Ctrl+Shift+N)")
 
 
 class ThinkingView(Protocol):
@@ -40,7 +41,7 @@ class AnswerNowButton(QObject):
         super().__init__(area)
         self._view = view
         self._chat = chat
-        self.button: QPushButton = push(ASK, chat.answer_now, tip=TIP)
+        self.button: QPushButton = push(tr(ASK), chat.answer_now, tip=tr(TIP))
         self.button.setParent(area)  # not the viewport, whose children move when it scrolls
         self.button.hide()
         chat.changed.connect(self.refresh)
@@ -63,7 +64,7 @@ class AnswerNowButton(QObject):
             self.button.hide()
             return
         asked = self._chat.answer_wanted
-        self.button.setText(ASKED if asked else ASK)
+        self.button.setText(tr(ASKED if asked else ASK))
         self.button.setAccessibleName(self.button.text())
         self.button.setEnabled(not asked)
         size, viewport = self.button.sizeHint(), self._view.viewport().geometry()

@@ -15,6 +15,7 @@ from itertools import compress
 from operator import and_, sub
 from typing import Literal, Protocol
 
+from app.language import tr, trn
 from engine import Alternative, CommittedToken, DraftedToken, Round, Stats
 
 Tone = Literal["info", "error", "call"]
@@ -286,19 +287,23 @@ class Reply(Entry):
 
 def summary(stats: Stats) -> str:
     """A finished reply in one line."""
-    parts = [_count(stats.emitted, "token"), _count(stats.rounds, "round")]
+    parts = [
+        trn("{count} token", "{count} tokens", stats.emitted, count=_grouped(stats.emitted)),
+        trn("{count} round", "{count} rounds", stats.rounds, count=_grouped(stats.rounds)),
+    ]
     if stats.rounds:
-        parts.append(f"{stats.tokens_per_round or stats.emitted / stats.rounds:.2f} tokens per round")
+        mean = stats.tokens_per_round or stats.emitted / stats.rounds
+        parts.append(tr("{mean:.2f} tokens per round", mean=mean))
     if stats.tested:
         share = stats.acceptance if stats.acceptance is not None else stats.accepted / stats.tested
-        parts.append(f"{share:.0%} of tested drafts accepted".replace("%", " %"))
+        parts.append(tr("{share:.0f} % of tested drafts accepted", share=100 * share))
     if stats.tokens_per_s:
-        parts.append(f"{stats.tokens_per_s:.1f} tokens/s")
+        parts.append(tr("{speed:.1f} tokens/s", speed=stats.tokens_per_s))
     return " · ".join(parts)
 
 
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}".replace(",", "\u202f")
+def _grouped(number: int) -> str:
+    return f"{number:,}".replace(",", "\u202f")
 
 
 def plain_text(entries: Sequence[Entry], marks: bool = False) -> str:
@@ -306,9 +311,9 @@ def plain_text(entries: Sequence[Entry], marks: bool = False) -> str:
     blocks = []
     for entry in entries:
         if isinstance(entry, Reply):
-            blocks.append(f"Model:\n{entry.marked_text() if marks else entry.text}")
+            blocks.append(tr("Model:") + "\n" + (entry.marked_text() if marks else entry.text))
         elif isinstance(entry, UserMessage):
-            blocks.append(f"You:\n{entry.text}")
+            blocks.append(tr("You:") + "\n" + entry.text)
         else:
             blocks.append(f"({entry.text})")
     return "\n\n".join(blocks)

@@ -9,11 +9,13 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.icons import put_icon
+from app.language import mark, tr
 from app.theme import GRID
 from app.widgets import label, named, push, restyle, tool
 
 MOST_LINES = 9
-HINT = "Enter sends · Shift+Enter breaks the line"
+HINT = mark("Enter sends · Shift+Enter breaks the line")
+AGAIN = mark("Enter asks again; what was said before stays as a branch")
 
 
 class PromptEdit(QPlainTextEdit):
@@ -105,24 +107,25 @@ class Composer(QFrame):
         self._editing = 0
         self._before = ""
         self.edit = PromptEdit()
-        self.edit.setPlaceholderText("Write a message")
-        self.edit.setAccessibleName("Message to the model")
+        self.edit.setPlaceholderText(tr("Write a message"))
+        self.edit.setAccessibleName(tr("Message to the model"))
         self.edit.submitted.connect(self.submit)
         self.edit.textChanged.connect(self._on_text)
         self.edit.focus_changed.connect(self._on_focus)
-        self.hint = label(HINT, "caption")
-        name = "Take the waiting message back"
-        self._take_back = push("Take it back", self.take_back_requested.emit, kind="link", name=name)
+        self.hint = label(tr(HINT), "caption")
+        name = tr("Take the waiting message back")
+        self._take_back = push(tr("Take it back"), self.take_back_requested.emit, kind="link", name=name)
         self._take_back.hide()
-        self.button = named(tool("send", "Send (Enter)", self._on_button, role="on_accent"), "sendButton")
+        self.button = named(tool("send", tr("Send (Enter)"), self._on_button, role="on_accent"), "sendButton")
         self.button.setFixedSize(QSize(4 * GRID, 4 * GRID))
         foot = QHBoxLayout()
         foot.setSpacing(GRID)
-        attach = tool("attach", "Attach files (Ctrl+Shift+A)", self.attach_requested.emit, role="muted")
+        attach = tool("attach", tr("Attach files (Ctrl+Shift+A)"), self.attach_requested.emit, role="muted")
         foot.addWidget(attach)
         foot.addWidget(self.hint)
         foot.addWidget(self._take_back)
-        self._end_edit = push("Leave it as it was", self.end_edit, kind="link", name="Stop editing the message")
+        name = tr("Stop editing the message")
+        self._end_edit = push(tr("Leave it as it was"), self.end_edit, kind="link", name=name)
         self._end_edit.hide()
         foot.addWidget(self._end_edit)
         foot.addStretch(1)
@@ -178,13 +181,13 @@ class Composer(QFrame):
             self._show_hint()
 
     def _show_hint(self) -> None:
-        hint = "Enter asks again; what was said before stays as a branch" if self._editing else HINT
-        self.hint.setText(self._why_not or hint)
+        hint = AGAIN if self._editing else HINT
+        self.hint.setText(self._why_not or tr(hint))
 
     def show_state(self, why_not: str, *, running: bool, stopping: bool, queued: bool) -> None:
         """Say whether a message can be sent, else why not; offer Stop while something runs."""
         self._why_not, self._running = why_not, running
-        name = "Stop (Esc)" if running else "Send (Enter)"
+        name = tr("Stop (Esc)") if running else tr("Send (Enter)")
         put_icon(self.button, "stop" if running else "send", "on_accent")
         self.button.setToolTip(name)
         self.button.setAccessibleName(name)

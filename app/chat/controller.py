@@ -12,6 +12,7 @@ from app.history.chats import Chats
 from app.history.recorder import Recorder
 from app.history.schema import HistoryError
 from app.history.store import Attachment, MessageRow
+from app.language import tr
 from app.pump import Pump
 from app.worker import EngineHandle, LoadJob, LoadOutcome, ReplyJob
 from engine import Failed, Finished, GenerateOptions, LoadProgress, Record, Round
@@ -114,22 +115,22 @@ class ChatController(QObject):
     def why_not_send(self) -> str:
         """Why nothing can be sent now; empty if something can."""
         if self.stopping:
-            return "Stopping…"
+            return tr("Stopping…")
         if self.replying:
-            return "The model is replying; Esc stops it."
+            return tr("The model is replying; Esc stops it.")
         if self.queued is not None:
-            return "Your message is sent as soon as the model is ready."
+            return tr("Your message is sent as soon as the model is ready.")
         if self.model is None and not self.loading:
-            return "Choose a model first (Ctrl+L), or open the demo."
+            return tr("Choose a model first (Ctrl+L), or open the demo.")
         return ""
 
     def why_not_regenerate(self) -> str:
         """Why there is nothing to regenerate now; empty if there is."""
         if self.empty:
-            return "There is no reply yet."
+            return tr("There is no reply yet.")
         if self.replying or self.loading:
-            return self.why_not_send() or "A model is being loaded."
-        return "" if self.model else "Choose a model first (Ctrl+L)."
+            return self.why_not_send() or tr("A model is being loaded.")
+        return "" if self.model else tr("Choose a model first (Ctrl+L).")
 
     def why_not_continue(self) -> str:
         """Why the last reply cannot go on; empty if it can."""
@@ -137,10 +138,10 @@ class ChatController(QObject):
             return why
         row = self.chats.tree.path[-1]
         if row.role != "assistant" or not row.content:
-            return "There is no reply yet."
+            return tr("There is no reply yet.")
         last = self.chats.store.rounds.ending(row.id)
         cut = last is None or last.stats.stop_reason in _CUT_SHORT or isinstance(last, Failed)
-        return "" if cut else "The reply is complete."
+        return "" if cut else tr("The reply is complete.")
 
     def load(self, path: Path, sidecar: Path | None, mmproj: Path | None = None) -> None:
         """Open a model, with a vision tower from a file of its own if `mmproj` names one; a load under way is given up

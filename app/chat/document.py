@@ -1,4 +1,4 @@
-"""Where everything of a transcript stands: blocks from top to bottom, laid out only when somebody looks. No Qt.
+"""Where everything of a transcript stands: blocks from top to bottom, laid out only when somebody looks. No widgets.
 
 A block is at most a couple of thousand cells of one entry, of one style. Blocks that were never looked at have an
 estimated height, so opening a conversation costs the same whatever its length; whoever shows it keeps the scroll
@@ -16,6 +16,7 @@ from weakref import WeakSet
 from app.chat.blocks import Block, Geometry, Hit, Style, end_of, is_full, style_of
 from app.chat.cells import CellKind, Entry, Reply
 from app.chat.token_layout import Measure, TokenLayout
+from app.language import tr
 
 Span = tuple[float, float]
 Shaper = Callable[[Sequence[str], Sequence[bool]], "list[Span] | None"]
@@ -263,7 +264,8 @@ class Document:
         while cell < len(entry):
             style = style_of(entry, cell)
             if last is None or last.style is not style or is_full(last, entry):
-                label = "Thinking" if style is Style.THINKING and (last is None or last.style is not style) else ""
+                thought = style is Style.THINKING and (last is None or last.style is not style)
+                label = tr("Thinking") if thought else ""
                 last = Block(index, style, cell, cell, opens=last is None, label=label)
                 self.blocks.append(last)
                 self.tops.append(0.0)

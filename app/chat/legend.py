@@ -10,9 +10,10 @@ from app.chat.cells import CellKind
 from app.chat.token_fonts import TokenFonts
 from app.chat.token_marks import MarkBatch
 from app.chat.token_style import CUES, SHORT_WORDS, WORDS, TokenStyle, token_styles
+from app.language import mark, tr
 from app.theme import Theme, current_theme
 
-_SAMPLE = "token"
+_SAMPLE = mark("token")
 _GAP = 18
 _PAD = 8
 _INSET = 6
@@ -25,12 +26,14 @@ class Legend(QWidget):
         super().__init__(parent)
         self._theme = theme or current_theme()
         self._fonts = TokenFonts(self.font())
+        self._sample = tr(_SAMPLE)
+        self._words = {kind: tr(SHORT_WORDS[kind]) for kind in CellKind}
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        self.setAccessibleName("Legend")
-        self.setAccessibleDescription("; ".join(f"{CUES[kind].value}: {WORDS[kind]}" for kind in CellKind))
-        self.setToolTip("\n".join(f"{SHORT_WORDS[kind]}: {WORDS[kind]}" for kind in CellKind))
+        self.setAccessibleName(tr("Legend"))
+        self.setAccessibleDescription("; ".join(f"{tr(CUES[kind].value)}: {tr(WORDS[kind])}" for kind in CellKind))
+        self.setToolTip("\n".join(f"{self._words[kind]}: {tr(WORDS[kind])}" for kind in CellKind))
 
     def apply_theme(self, theme: Theme) -> None:
         """Use another palette."""
@@ -72,12 +75,12 @@ class Legend(QWidget):
         painter.setFont(self._fonts.small)
         styles = token_styles(self._theme)
         metrics = self._fonts.small_metrics
-        width = self._fonts.width(_SAMPLE, True) + _INSET
+        width = self._fonts.width(self._sample, True) + _INSET
         for kind, x, y in self._arrange(self.width()):
             rect = QRectF(x, y + (self._row_height() - metrics.height()) / 2, width, metrics.height() + 1)
             self._paint_sample(painter, kind, styles, rect)
             painter.setPen(QColor(self._theme.muted))
-            painter.drawText(QPointF(rect.right() + _INSET, rect.top() + metrics.ascent()), SHORT_WORDS[kind])
+            painter.drawText(QPointF(rect.right() + _INSET, rect.top() + metrics.ascent()), self._words[kind])
         painter.end()
 
     def _paint_sample(
@@ -91,14 +94,14 @@ class Legend(QWidget):
             batch.strike(kind, rect.left(), rect.right(), baseline - metrics.xHeight() / 2)
         batch.draw_grounds(painter)
         painter.setPen(styles[kind].text)
-        painter.drawText(QPointF(rect.left() + _INSET / 2, baseline), _SAMPLE)
+        painter.drawText(QPointF(rect.left() + _INSET / 2, baseline), self._sample)
         batch.draw_strikes(painter)
 
     def _row_height(self) -> float:
         return self._fonts.small_metrics.height() + _PAD
 
     def _item_width(self, kind: CellKind) -> float:
-        return self._fonts.width(_SAMPLE, True) + 2 * _INSET + self._fonts.width(SHORT_WORDS[kind], True)
+        return self._fonts.width(self._sample, True) + 2 * _INSET + self._fonts.width(self._words[kind], True)
 
     def _arrange(self, width: float) -> list[tuple[CellKind, float, float]]:
         placed, x, y = [], 0.0, 0.0

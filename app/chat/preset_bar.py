@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QInputDialog, QWidget
 
+from app.language import mark, tr
 from app.settings import Preset, ReplyChoices
 from app.theme import GRID
 from app.widgets import push, tool
 from engine import DraftOptions
 
-OWN = "Own settings"
+OWN = mark("Own settings")
 USUAL = (
-    Preset("Recommended", ReplyChoices()),
-    Preset("Without drafts, for comparison", ReplyChoices(draft=DraftOptions("none"))),
+    Preset(mark("Recommended"), ReplyChoices()),
+    Preset(mark("Without drafts, for comparison"), ReplyChoices(draft=DraftOptions("none"))),
 )
-"""Presets that everybody has."""
+"""Presets that everybody has; their names are shown in the person's language."""
 
 
 class PresetBar(QWidget):
@@ -31,17 +32,17 @@ class PresetBar(QWidget):
         self._own = tuple(presets)
         self._choices = choices
         self.list = QComboBox()
-        self.list.setAccessibleName("Preset")
+        self.list.setAccessibleName(tr("Preset"))
         self.list.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.list.setMinimumContentsLength(12)  # a long name gives way, else the panel would be wider than its dock
-        self.list.setToolTip("Sampling, drafting and length, kept together under a name")
+        self.list.setToolTip(tr("Sampling, drafting and length, kept together under a name"))
         self.list.activated.connect(self._on_activated)
-        self._delete = tool("delete", "Delete this preset", self.delete, role="muted")
+        self._delete = tool("delete", tr("Delete this preset"), self.delete, role="muted")
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(GRID)
         row.addWidget(self.list, 1)
-        row.addWidget(push("Save as…", self.ask_name, name="Save these settings as a preset"))
+        row.addWidget(push(tr("Save as…"), self.ask_name, name=tr("Save these settings as a preset")))
         row.addWidget(self._delete)
         self._show()
 
@@ -53,20 +54,26 @@ class PresetBar(QWidget):
     @Slot()
     def ask_name(self) -> None:
         """Ask under which name the present settings are to be kept."""
-        name, agreed = QInputDialog.getText(self, "Save as a preset", "Name of the preset:")
+        name, agreed = QInputDialog.getText(self, tr("Save as a preset"), tr("Name of the preset:"))
         if agreed:
             self.save(name)
 
     def save(self, name: str) -> None:
         """Keep the present settings under a name; one of the same name is replaced."""
         name = name.strip()
-        if name and name not in (OWN, *(preset.name for preset in USUAL)):
+        if name and name not in (tr(OWN), *(tr(preset.name) for preset in USUAL)):
             self._keep((*(p for p in self._own if p.name != name), Preset(name, self._choices)))
 
     @Slot()
     def delete(self) -> None:
         """Forget the preset that is shown, if it is the person's own; the settings stay."""
-        self._keep(tuple(preset for preset in self._own if preset.name != self.list.currentText()))
+        shown = self._own_shown()
+        self._keep(tuple(preset for preset in self._own if preset is not shown))
+
+    def _own_shown(self) -> Preset | None:
+        """The person's own preset that the list shows; its name may be that of a usual one in some language."""
+        at = self.list.currentIndex() - len(USUAL)
+        return self._own[at] if 0 <= at < len(self._own) else None
 
     def _keep(self, own: tuple[Preset, ...]) -> None:
         self._own = own
@@ -77,15 +84,17 @@ class PresetBar(QWidget):
         presets = (*USUAL, *self._own)
         blocker = QSignalBlocker(self.list)
         self.list.clear()
-        for preset in presets:
+        for preset in USUAL:
+            self.list.addItem(tr(preset.name), preset.choices)
+        for preset in self._own:
             self.list.addItem(preset.name, preset.choices)
         at = next((i for i in reversed(range(len(presets))) if presets[i].choices == self._choices), -1)
         if at < 0:
-            self.list.addItem(OWN, self._choices)
+            self.list.addItem(tr(OWN), self._choices)
             at = self.list.count() - 1
         self.list.setCurrentIndex(at)
         del blocker
-        self._delete.setEnabled(any(preset.name == self.list.currentText() for preset in self._own))
+        self._delete.setEnabled(self._own_shown() is not None)
 
     @Slot(int)
     def _on_activated(self, at: int) -> None:

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.chat.preset_bar import PresetBar
+from app.language import mark, tr
 from app.settings import Preset, ReplyChoices
 from app.theme import GRID
 from app.widgets import label, named, push
@@ -33,17 +34,19 @@ if TYPE_CHECKING:
     from engine import ModelInfo
 
 DRAFTERS = (
-    ("mtp", "MTP layer"),
-    ("ngram", "Lookup in the text"),
-    ("mtp+ngram", "MTP and lookup"),
-    ("none", "Nothing (plain)"),
+    ("mtp", mark("MTP layer")),
+    ("ngram", mark("Lookup in the text")),
+    ("mtp+ngram", mark("MTP and lookup")),
+    ("none", mark("Nothing (plain)")),
 )
-POLICIES = (("fixed", "Fixed"), ("adaptive", "Adaptive"), ("cost-aware", "Cost-aware"))
-ELSEWHERE = (
+POLICIES = (("fixed", mark("Fixed")), ("adaptive", mark("Adaptive")), ("cost-aware", mark("Cost-aware")))
+ELSEWHERE = mark(
     "Lookup also drafts from what was said in your other chats. The model reads nothing of them and checks every draft,"
     " so replies stay the same."
 )
-THINKING = ((None, "As the model likes"), (True, "On"), (False, "Off"))
+THINKING = ((None, mark("As the model likes")), (True, mark("On")), (False, mark("Off")))
+WHO_DRAFTS = mark("Who proposes the tokens that the model then checks.")
+WHETHER_THINKS = mark("Whether the model reasons before it answers.")
 
 
 class Group(QFrame):
@@ -54,8 +57,8 @@ class Group(QFrame):
     def __init__(self, heading: str) -> None:
         super().__init__()
         self.setObjectName("group")
-        name = f"Reset {heading.lower()} to recommended"
-        self.reset = push("Reset to recommended", self.reset_requested.emit, kind="link", name=name)
+        name = tr("Reset {group} to recommended", group=heading.lower())
+        self.reset = push(tr("Reset to recommended"), self.reset_requested.emit, kind="link", name=name)
         head = QHBoxLayout()
         head.addWidget(label(heading, "heading"))
         head.addStretch(1)
@@ -108,7 +111,7 @@ def _inset(box: QAbstractSpinBox) -> None:
 def _list(entries: tuple[tuple[object, str], ...]) -> QComboBox:
     box = QComboBox()
     for value, text in entries:
-        box.addItem(text, value)
+        box.addItem(tr(text), value)
     return box
 
 
@@ -139,27 +142,32 @@ class SamplingPanel(QScrollArea):
         self._connect()
 
     def _drafting_group(self) -> Group:
-        group = Group("Drafting")
-        self.drafter, self.tokens, self.policy = _list(DRAFTERS), _whole(0, 14, "0 (off)"), _list(POLICIES)
-        self.drafter_note = group.add("Drafter", self.drafter, "Who proposes the tokens that the model then checks.")
-        group.add("Draft tokens", self.tokens, "Proposals a round: more pay off only while most are accepted.")
-        group.add("Length policy", self.policy, "Whether that number stays, follows acceptance, or what each costs.")
-        self.elsewhere = QCheckBox("Look there too")
-        group.add("Other chats", self.elsewhere, ELSEWHERE)
+        group = Group(tr("Drafting"))
+        self.drafter, self.tokens, self.policy = _list(DRAFTERS), _whole(0, 14, tr("0 (off)")), _list(POLICIES)
+        self.drafter_note = group.add(tr("Drafter"), self.drafter, tr(WHO_DRAFTS))
+        why = tr("Proposals a round: more pay off only while most are accepted.")
+        group.add(tr("Draft tokens"), self.tokens, why)
+        why = tr("Whether that number stays, follows acceptance, or what each costs.")
+        group.add(tr("Length policy"), self.policy, why)
+        self.elsewhere = QCheckBox(tr("Look there too"))
+        group.add(tr("Other chats"), self.elsewhere, tr(ELSEWHERE))
         group.reset_requested.connect(self._reset_drafting)
         return group
 
     def _sampling_group(self) -> Group:
-        group = Group("Sampling")
-        self.temperature, self.top_k = _share(0, 2, 0.1), _whole(0, 1000, "off")
+        group = Group(tr("Sampling"))
+        self.temperature, self.top_k = _share(0, 2, 0.1), _whole(0, 1000, tr("off"))
         self.top_p, self.min_p = _share(0.01, 1, 0.05), _share(0, 0.99, 0.01)
-        self.seed, self.new_seed = _whole(0, 2**31 - 1), QCheckBox("New seed for each reply")
-        self.new_seed.setAccessibleName("New seed for each reply")
-        group.add("Temperature", self.temperature, "0 always takes the likeliest token; higher is more varied.")
-        group.add("Top-k", self.top_k, "Choose among the k likeliest tokens only.")
-        group.add("Top-p", self.top_p, "Choose among the likeliest tokens that together reach this probability.")
-        group.add("Min-p", self.min_p, "Leave out tokens less likely than this share of the likeliest.")
-        group.add("Seed", self.seed, "The same seed and settings give the same reply again.")
+        self.seed, self.new_seed = _whole(0, 2**31 - 1), QCheckBox(tr("New seed for each reply"))
+        self.new_seed.setAccessibleName(self.new_seed.text())
+        why = tr("0 always takes the likeliest token; higher is more varied.")
+        group.add(tr("Temperature"), self.temperature, why)
+        group.add(tr("Top-k"), self.top_k, tr("Choose among the k likeliest tokens only."))
+        why = tr("Choose among the likeliest tokens that together reach this probability.")
+        group.add(tr("Top-p"), self.top_p, why)
+        why = tr("Leave out tokens less likely than this share of the likeliest.")
+        group.add(tr("Min-p"), self.min_p, why)
+        group.add(tr("Seed"), self.seed, tr("The same seed and settings give the same reply again."))
         layout = group.layout()
         assert layout is not None
         layout.addWidget(self.new_seed)
@@ -167,12 +175,14 @@ class SamplingPanel(QScrollArea):
         return group
 
     def _reply_group(self) -> Group:
-        group = Group("Reply")
+        group = Group(tr("Reply"))
         self.limit, self.thinking = _whole(1, 262_144), _list(THINKING)
-        group.add("Most new tokens", self.limit, "The reply is cut off here if it has not ended by itself.")
-        self.thinking_note = group.add("Thinking", self.thinking, "Whether the model reasons before it answers.")
-        self.think_budget = _whole(0, 262_144, "no limit")
-        group.add("Think budget", self.think_budget, "Thinking is closed after so many tokens, and the answer begins.")
+        why = tr("The reply is cut off here if it has not ended by itself.")
+        group.add(tr("Most new tokens"), self.limit, why)
+        self.thinking_note = group.add(tr("Thinking"), self.thinking, tr(WHETHER_THINKS))
+        self.think_budget = _whole(0, 262_144, tr("no limit"))
+        why = tr("Thinking is closed after so many tokens, and the answer begins.")
+        group.add(tr("Think budget"), self.think_budget, why)
         group.reset_requested.connect(self._reset_reply)
         return group
 
@@ -190,14 +200,11 @@ class SamplingPanel(QScrollArea):
     def show_model(self, info: ModelInfo) -> None:
         """Take over what a model recommends and what it cannot do."""
         self._recommended = info.recommended
-        why = info.draft_note or "This checkpoint has no MTP layer; add a sidecar to have one."
-        usual = "Who proposes the tokens that the model then checks."
-        self.drafter_note.setText(why if info.mtp == "none" else usual)
+        why = info.draft_note or tr("This checkpoint has no MTP layer; add a sidecar to have one.")
+        self.drafter_note.setText(why if info.mtp == "none" else tr(WHO_DRAFTS))
         for control in (self.thinking, self.think_budget):
             control.setEnabled(info.thinking)
-        self.thinking_note.setText(
-            "Whether the model reasons before it answers." if info.thinking else "This model does not think aloud."
-        )
+        self.thinking_note.setText(tr(WHETHER_THINKS) if info.thinking else tr("This model does not think aloud."))
         self._show()
 
     def _show(self) -> None:

@@ -1,4 +1,4 @@
-"""The line above a reply's thinking: how long it took, how many tokens, how many drafts were taken. No Qt."""
+"""The line above a reply's thinking: how long it took, how many tokens, how many drafts were taken. No widgets."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from app.chat.cells import Reply
+from app.language import tr, trn
 
 
 @dataclass
@@ -25,11 +26,11 @@ _known: WeakKeyDictionary[Reply, _Sums] = WeakKeyDictionary()
 def thinking_label(reply: Reply, folded: bool) -> str:
     """The label, with a sign that says what a click does."""
     sums = _sums(reply)
-    parts = [f"{'▸' if folded else '▾'} Thinking", f"{sums.tokens} token{'s' * (sums.tokens != 1)}"]
+    parts = [("▸ " if folded else "▾ ") + tr("Thinking"), trn("{n} token", "{n} tokens", sums.tokens)]
     if sums.seconds > 0:
         parts.append(f"{sums.seconds:.1f} s")
     if sums.tested:
-        parts.append(f"{100 * sums.accepted / sums.tested:.0f} % of tested drafts accepted")
+        parts.append(tr("{share:.0f} % of tested drafts accepted", share=100 * sums.accepted / sums.tested))
     return " · ".join(parts)
 
 

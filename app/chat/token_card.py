@@ -9,17 +9,18 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 from app.chat.cells import Cell, CellKind
 from app.chat.token_fonts import shown
 from app.chat.token_style import WORDS
+from app.language import mark, tr, trn
 from app.theme import Theme
 from engine import Alternative
 
 _GAP = 8
-_SOURCES = {"model": "model", "mtp": "MTP layer", "ngram": "n-gram (copied from earlier text)"}
+_SOURCES = {"model": mark("model"), "mtp": mark("MTP layer"), "ngram": mark("n-gram (copied from earlier text)")}
 
 
 def visible_text(text: str) -> str:
     """A token's text with white space made visible."""
     if not text:
-        return "(part of a character)"
+        return tr("(part of a character)")
     signs = text.replace("\n", "↵").replace("\t", "⇥").replace(" ", "␣")
     return shown(signs)
 
@@ -41,34 +42,40 @@ def percent(probability: float | None) -> str:
 
 def facts_of(cell: Cell) -> list[tuple[str, str]]:
     """What is known of a token, as (label, value)."""
+    first, *others = _spoken_facts(cell)
+    return [first, (tr("Bytes"), bytes_of(cell.text)), *others]
+
+
+def _spoken_facts(cell: Cell) -> list[tuple[str, str]]:
+    """The same without the bytes, which say nothing to the ear."""
     record = cell.round
+    stood = tr("{position} (would have stood here)", position=cell.position) if cell.kind.ghost else f"{cell.position}"
     facts = [
-        ("Token", f"{cell.token}"),
-        ("Bytes", bytes_of(cell.text)),
-        ("Position", f"{cell.position}" + (" (would have stood here)" if cell.kind.ghost else "")),
-        ("Round", _place(cell)),
-        ("Source", _SOURCES[_source(cell)]),
-        ("Model", percent(cell.model_probability)),
+        (tr("Token"), f"{cell.token}"),
+        (tr("Position"), stood),
+        (tr("Round"), _place(cell)),
+        (tr("Source"), tr(_SOURCES[_source(cell)])),
+        (tr("Model"), percent(cell.model_probability)),
     ]
     if _is_draft(cell):
-        facts.append(("Draft", percent(cell.draft_probability)))
+        facts.append((tr("Draft"), percent(cell.draft_probability)))
     if cell.draft is not None and cell.draft.uniform is not None and _is_draft(cell):
-        facts.append(("Random draw", f"{cell.draft.uniform:.4f}"))
+        facts.append((tr("Random draw"), f"{cell.draft.uniform:.4f}"))
     if cell.kind is CellKind.CORRECTION and cell.draft is not None:
-        facts.append(("Instead of", _quoted(cell.draft.token, cell.draft.text)))
+        facts.append((tr("Instead of"), _quoted(cell.draft.token, cell.draft.text)))
     if cell.kind is CellKind.REFUSED and cell.draft is not None and cell.draft.replacement is not None:
-        facts.append(("Model said", _quoted(cell.draft.replacement, _replacement_text(cell))))
+        facts.append((tr("Model said"), _quoted(cell.draft.replacement, _replacement_text(cell))))
     if record.index > 0:
         milliseconds = 1000 * (record.draft_s + record.verify_s)
-        count = len(record.committed)
-        facts.append(("Round took", f"{milliseconds:.1f} ms for {count} token{'s' * (count != 1)}"))
+        took = trn("{ms:.1f} ms for {n} token", "{ms:.1f} ms for {n} tokens", len(record.committed), ms=milliseconds)
+        facts.append((tr("Round took"), took))
     return facts
 
 
 def describe(cell: Cell) -> str:
     """A token in one sentence, for screen readers."""
-    parts = [f"“{visible_text(cell.text)}”", WORDS[cell.kind]]
-    parts += [f"{label.lower()} {value}" for label, value in facts_of(cell) if value != "–" and label != "Bytes"]
+    parts = [f"“{visible_text(cell.text)}”", tr(WORDS[cell.kind])]
+    parts += [f"{label.lower()} {value}" for label, value in _spoken_facts(cell) if value != "–"]
     return ", ".join(parts)
 
 
@@ -85,11 +92,13 @@ def _source(cell: Cell) -> str:
 def _place(cell: Cell) -> str:
     drafts = len(cell.round.drafts)
     if cell.round.index == 0:
-        return "none: it came with the prompt"
-    name = f"{cell.round.index}"
+        return tr("none: it came with the prompt")
+    number, place = cell.round.index, cell.place
     if _is_draft(cell):
-        return f"{name}, draft {cell.place + 1} of {drafts}"
-    return f"{name}, after {cell.place} of {drafts} drafts" if drafts else f"{name}, without drafts"
+        return tr("{round}, draft {place} of {drafts}", round=number, place=place + 1, drafts=drafts)
+    if not drafts:
+        return tr("{round}, without drafts", round=number)
+    return tr("{round}, after {place} of {drafts} drafts", round=number, place=place, drafts=drafts)
 
 
 def _replacement_text(cell: Cell) -> str:
@@ -98,7 +107,7 @@ def _replacement_text(cell: Cell) -> str:
 
 
 def _quoted(token: int, text: str) -> str:
-    return f"“{visible_text(text)}” ({token})" if text else f"token {token}"
+    return f"“{visible_text(text)}” ({token})" if text else tr("token {number}", number=token)
 
 
 class TokenCard(QFrame):
@@ -108,7 +117,7 @@ class TokenCard(QFrame):
         super().__init__(parent)
         self.setObjectName("TokenCard")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.setAccessibleName("About this token")
+        self.setAccessibleName(tr("About this token"))
         self.cell: Cell | None = None
         self.pinned = False
         self._theme = theme
@@ -135,7 +144,7 @@ class TokenCard(QFrame):
         """Use another palette."""
         self._theme = theme
         self.setStyleSheet(
-            f"QLabel {{ color: {theme.text}; background: transparent; }}"
+            f"QLabel {{ color: {theme.text}; background: transparent; }}"  # not translated: style sheet
             f' QLabel[type="caption"] {{ color: {theme.muted}; }}'
         )
         if self.cell is not None:
@@ -145,7 +154,9 @@ class TokenCard(QFrame):
         """Fill the card; it keeps its place."""
         self.cell = cell
         self._text.setText(visible_text(cell.text))
-        self._verdict.setText(WORDS[cell.kind][0].upper() + WORDS[cell.kind][1:] + (" · pinned" if self.pinned else ""))
+        words = tr(WORDS[cell.kind])
+        verdict = words[:1].upper() + words[1:]
+        self._verdict.setText(verdict + " · " + tr("pinned") if self.pinned else verdict)
         while (item := self._grid.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.setParent(None)
@@ -168,7 +179,7 @@ class TokenCard(QFrame):
         self.move(QPoint(max(area.left(), x), y))
 
     def _add_alternatives(self, row: int, cell: Cell) -> None:
-        lists = [("Model's choices", cell.model_alternatives), ("Draft's choices", cell.draft_alternatives)]
+        lists = [(tr("Model's choices"), cell.model_alternatives), (tr("Draft's choices"), cell.draft_alternatives)]
         lists = [(title, choices) for title, choices in lists if choices]
         if lists:
             self._grid.setRowMinimumHeight(row, 8)

@@ -8,19 +8,20 @@ from enum import Enum
 from PySide6.QtGui import QColor
 
 from app.chat.cells import CellKind
+from app.language import mark
 from app.theme import StateName, Theme, mix
 
 
 class Cue(Enum):
     """The second cue, told apart by shape alone."""
 
-    NONE = "no mark"
-    SOLID = "solid underline"
-    DOTTED = "dotted underline"
-    NOTCH = "folded corner"
-    PLUS = "small plus"
-    STRIKE = "struck through"
-    DOTTED_STRIKE = "struck through with dots"
+    NONE = mark("no mark")
+    SOLID = mark("solid underline")
+    DOTTED = mark("dotted underline")
+    NOTCH = mark("folded corner")
+    PLUS = mark("small plus")
+    STRIKE = mark("struck through")
+    DOTTED_STRIKE = mark("struck through with dots")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +37,26 @@ class TokenStyle:
 
 
 SHORT_WORDS = {
-    CellKind.PLAIN: "model",
-    CellKind.MTP: "MTP draft, accepted",
-    CellKind.NGRAM: "n-gram draft, accepted",
-    CellKind.CORRECTION: "correction",
-    CellKind.BONUS: "bonus",
-    CellKind.REFUSED: "refused",
-    CellKind.UNUSED: "unused",
+    CellKind.PLAIN: mark("model"),
+    CellKind.MTP: mark("MTP draft, accepted"),
+    CellKind.NGRAM: mark("n-gram draft, accepted"),
+    CellKind.CORRECTION: mark("correction"),
+    CellKind.BONUS: mark("bonus"),
+    CellKind.REFUSED: mark("refused"),
+    CellKind.UNUSED: mark("unused"),
 }
-"""Every kind in the legend's words."""
+"""Every kind in the legend's words, in English."""
 
 WORDS = {
-    CellKind.PLAIN: "the model's own, no draft stood here",
-    CellKind.MTP: "accepted draft of the MTP layer",
-    CellKind.NGRAM: "accepted draft copied from earlier text",
-    CellKind.CORRECTION: "the model's own, in place of a refused draft",
-    CellKind.BONUS: "the model's own, gained after a fully accepted run",
-    CellKind.REFUSED: "draft that the model refused",
-    CellKind.UNUSED: "draft that was never tested, after a refusal or the end",
+    CellKind.PLAIN: mark("the model's own, no draft stood here"),
+    CellKind.MTP: mark("accepted draft of the MTP layer"),
+    CellKind.NGRAM: mark("accepted draft copied from earlier text"),
+    CellKind.CORRECTION: mark("the model's own, in place of a refused draft"),
+    CellKind.BONUS: mark("the model's own, gained after a fully accepted run"),
+    CellKind.REFUSED: mark("draft that the model refused"),
+    CellKind.UNUSED: mark("draft that was never tested, after a refusal or the end"),
 }
-"""Every kind in a sentence's words: token card, tooltips and screen reader say the same."""
+"""Every kind in a sentence's words, in English: token card, tooltips and screen reader say the same."""
 
 CUES = {
     CellKind.PLAIN: Cue.NONE,

@@ -1,18 +1,19 @@
-"""Tool calls in words: what the model wants to have done, which this program shows and does not do. No Qt."""
+"""Tool calls in words: what the model wants to have done, which this program shows and does not do. No widgets."""
 
 from __future__ import annotations
 
 import json
 
 from app.chat.cells import Reply
+from app.language import mark, tr
 from engine import ToolCall, split_tool_calls
 
-NOT_DONE = "shown, not executed"
+NOT_DONE = mark("shown, not executed")
 
 
 def title(call: ToolCall) -> str:
     """The line above a call."""
-    return f"Tool call: {call.name} ({NOT_DONE})"
+    return tr("Tool call: {name} (shown, not executed)", name=call.name)
 
 
 def arguments(call: ToolCall) -> str:

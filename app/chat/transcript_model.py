@@ -8,13 +8,14 @@ from PySide6.QtCore import QObject, Signal
 
 from app.chat.cells import AttachedFile, Entry, Note, Reply, Tone, UserMessage, plain_text, summary
 from app.chat.tool_calls import note_text
+from app.language import mark, tr, trn
 from engine import Failed, Finished, PrefillProgress, Record, Round
 
 _STOP_NOTES = {
-    "cancelled": "Stopped.",
-    "length": "Ended at the length limit.",
-    "context": "Ended: the context is full.",
-    "stop-string": "Ended at a stop string.",
+    "cancelled": mark("Stopped."),
+    "length": mark("Ended at the length limit."),
+    "context": mark("Ended: the context is full."),
+    "stop-string": mark("Ended at a stop string."),
 }
 
 
@@ -156,7 +157,12 @@ class TranscriptModel(QObject):
         if self._reply is None or len(self._reply):
             return False
         self._drop_passing()
-        progress = f"Reading the prompt: {record.done} of {record.total} tokens"
+        progress = trn(
+            "Reading the prompt: {done} of {n} token",
+            "Reading the prompt: {done} of {n} tokens",
+            record.total,
+            done=record.done,
+        )
         self._entries.append(Note(record.stage[:1].upper() + record.stage[1:] or progress, passing=True))
         return True
 
@@ -184,7 +190,7 @@ def ending_notes(record: Finished | Failed, reasons: Sequence[str] = ()) -> list
     if isinstance(record, Failed):
         notes.append(Note(record.message, "error"))
     elif record.stats.stop_reason in _STOP_NOTES:
-        notes.append(Note(_STOP_NOTES[record.stats.stop_reason]))
+        notes.append(Note(tr(_STOP_NOTES[record.stats.stop_reason])))
     told = record.notes if isinstance(record, Finished) else ()
     notes.extend(Note(sentence) for sentence in dict.fromkeys([*told, *reasons]))
     if record.stats.rounds:

@@ -23,6 +23,7 @@ from app.chat.token_card import TokenCard, describe
 from app.chat.token_cursor import Direction, first_cell, last_cell, move
 from app.chat.transcript_canvas import TranscriptCanvas
 from app.chat.transcript_model import TranscriptModel
+from app.language import tr, trn
 from app.theme import Theme
 
 _HOVER_DELAY_MS = 150
@@ -55,15 +56,15 @@ class TranscriptView(TranscriptCanvas):
         self.viewport().setMouseTracking(True)
         self.viewport().setCursor(Qt.CursorShape.IBeamCursor)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Transcript")
+        self.setAccessibleName(tr("Transcript"))
         self._update_description()
         self.scrolled.connect(self._move_card)
         model.appended.connect(self._on_news)
         model.reset.connect(self._forget_cells)
-        self._copy = self._action("Copy", QKeySequence.StandardKey.Copy, self.copy)
-        self._copy_marked = self._action("Copy all with acceptance marks", None, self.copy_marked)
-        self._select_all = self._action("Select all", QKeySequence.StandardKey.SelectAll, self.select_all)
-        self._as_text = self._action("View as text…", None, self.view_as_text)
+        self._copy = self._action(tr("Copy"), QKeySequence.StandardKey.Copy, self.copy)
+        self._copy_marked = self._action(tr("Copy all with acceptance marks"), None, self.copy_marked)
+        self._select_all = self._action(tr("Select all"), QKeySequence.StandardKey.SelectAll, self.select_all)
+        self._as_text = self._action(tr("View as text…"), None, self.view_as_text)
 
     def _action(self, text: str, key: QKeySequence.StandardKey | None, slot: object) -> QAction:
         action = QAction(text, self)
@@ -106,11 +107,12 @@ class TranscriptView(TranscriptCanvas):
         """Open the transcript as ordinary text, for screen readers and for searching."""
         dialog = QDialog(self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setWindowTitle("Transcript as text")
+        dialog.setWindowTitle(tr("Transcript as text"))
         text = QPlainTextEdit(self.text_with_marks())
         text.setReadOnly(True)
-        text.setAccessibleName("Transcript as text")
-        text.setAccessibleDescription("Marks: m MTP draft, n n-gram draft, c correction, b bonus, x refused or unused.")
+        text.setAccessibleName(tr("Transcript as text"))
+        marks = tr("Marks: m MTP draft, n n-gram draft, c correction, b bonus, x refused or unused.")
+        text.setAccessibleDescription(marks)
         QVBoxLayout(dialog).addWidget(text)
         dialog.resize(720, 540)
         dialog.show()
@@ -303,7 +305,7 @@ class TranscriptView(TranscriptCanvas):
         writing = self.model.active_reply is not None
         if self._writing and not writing and (reply := self.model.last_reply) is not None:
             self._fold_finished()
-            said = f"Reply finished: {reply.tokens} tokens."
+            said = trn("Reply finished: {n} token.", "Reply finished: {n} tokens.", reply.tokens)
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, said))
         self._writing = writing
         if not writing and self.cursor_cell is None:
@@ -339,6 +341,9 @@ class TranscriptView(TranscriptCanvas):
 
     def _update_description(self) -> None:
         reply = self.model.last_reply
-        last = f"The last reply has {reply.tokens} tokens." if reply is not None else "It is empty."
-        keys = "Arrow keys go from token to token, Enter pins what is known about one."
+        if reply is not None:
+            last = trn("The last reply has {n} token.", "The last reply has {n} tokens.", reply.tokens)
+        else:
+            last = tr("It is empty.")
+        keys = tr("Arrow keys go from token to token, Enter pins what is known about one.")
         self.setAccessibleDescription(f"{last} {keys}")

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
-from importlib.resources import files
 from typing import Literal
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
+from app.language import mark, tr
 from app.theme import GRID
 from app.widgets import label, push
 
-HERO = "Watch a model guess ahead"
-LEAD = (
+HERO = mark("Watch a model guess ahead")
+LEAD = mark(
     "A small drafter proposes the next few tokens, the model checks them all in one pass. "
     "Every token of a reply shows what became of it: accepted, corrected, or written by the model alone."
 )
 WIDTH = 80 * GRID
+DEMO = (
+    (mark("A fact, drafted in one go"), "What is the capital of France?"),  # not translated: the demo knows English
+    (mark("A list: easy to guess ahead"), "Count from 1 to 20."),  # not translated: the same
+    (mark("A story: harder to guess"), "Tell me a short story about a fox."),  # not translated: the same
+)
+"""Why it is worth watching, and what is asked."""
+GENERAL = (
+    (
+        mark("Code: easy to guess ahead"),
+        mark("Write a Python function that merges two sorted lists, with type hints and a docstring."),
+    ),
+    (
+        mark("Explain something"),
+        mark(
+            "Explain in plain words how speculative decoding makes a language model faster "
+            "without changing its answers."
+        ),
+    ),
+    (mark("Free text: harder to guess"), mark("Write a short, unusual story that begins in a lighthouse.")),
+)
 
 
 class Welcome(QWidget):
@@ -33,7 +52,7 @@ class Welcome(QWidget):
         super().__init__(parent)
         self.setObjectName("page")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        hero, lead = label(HERO, "hero", wrap=True), label(LEAD, "lead", wrap=True)
+        hero, lead = label(tr(HERO), "hero", wrap=True), label(tr(LEAD), "lead", wrap=True)
         for text in (hero, lead):
             text.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self._starts = self._start_buttons()
@@ -62,9 +81,9 @@ class Welcome(QWidget):
         page.addStretch(3)
 
     def _start_buttons(self) -> QWidget:
-        tip = "A tiny model that comes with the program"
-        self._demo = push("Open the demo", self.demo_requested.emit, kind="primary", tip=tip)
-        choose = push("Open a checkpoint folder…", self.open_requested.emit)
+        tip = tr("A tiny model that comes with the program")
+        self._demo = push(tr("Open the demo"), self.demo_requested.emit, kind="primary", tip=tip)
+        choose = push(tr("Open a checkpoint folder…"), self.open_requested.emit)
         self._again = push("", self.again_requested.emit)
         area = QWidget()
         row = QHBoxLayout(area)
@@ -78,8 +97,8 @@ class Welcome(QWidget):
 
     def offer_start(self, last: str) -> None:
         """No model is there: offer the demo, a folder, and (if not empty) the model used last."""
-        self._again.setText(f"Open {last} again")
-        self._again.setAccessibleName(f"Open {last} again")
+        self._again.setText(tr("Open {last} again", last=last))
+        self._again.setAccessibleName(self._again.text())
         self._again.setVisible(bool(last))
         self._starts.show()
         self._suggestions.hide()
@@ -91,9 +110,9 @@ class Welcome(QWidget):
         while (item := layout.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.deleteLater()
-        for entry in json.loads(files("resources").joinpath("prompts.json").read_text("utf-8"))[kind]:
-            button = Suggestion(entry["title"], entry["prompt"])
-            button.clicked.connect(partial(self.suggested.emit, entry["prompt"]))
+        for title, prompt in DEMO if kind == "demo" else tuple((title, tr(prompt)) for title, prompt in GENERAL):
+            button = Suggestion(tr(title), prompt)
+            button.clicked.connect(partial(self.suggested.emit, prompt))
             layout.addWidget(button)
         self._starts.hide()
         self._suggestions.show()

@@ -11,7 +11,8 @@ from PySide6.QtGui import QFont, QImage, QTextDocument
 
 from app.chat.cells import AttachedFile, Entry, UserMessage
 from app.chat.tool_calls import NOT_DONE, arguments
-from app.reading.markdown import call_card, render
+from app.language import tr
+from app.reading.markdown import call_card, link, render
 from app.reading.pieces import Piece
 from app.theme import Theme
 from engine import ToolCall, find_tool_calls
@@ -32,24 +33,25 @@ class PieceDocument(QTextDocument):
         self.codes: list[str] = []
         self.pictures: tuple[AttachedFile, ...] = ()
         ink = {"note": theme.muted, "error": theme.error, "thinking": theme.muted}.get(piece.kind, theme.text)
-        self.setDefaultStyleSheet(f"body, td, th, li {{ color: {ink}; }} a {{ color: {theme.accent}; }}")
+        look = f"body, td, th, li {{ color: {ink}; }} a {{ color: {theme.accent}; }}"  # not translated: style sheet
+        self.setDefaultStyleSheet(look)
         self.setHtml(f"<body>{self._html(piece, entry, theme)}</body>")
 
     def _html(self, piece: Piece, entry: Entry, theme: Theme) -> str:
         if piece.kind == "fold":
-            return f'<a href="{FOLD}" style="text-decoration:none; color:{theme.muted}">{html.escape(piece.text)}</a>'
+            return link(FOLD, piece.text, theme.muted)
         if piece.kind in ("answer", "thinking"):
             rendered = render(piece.text, theme)
             self.codes = rendered.codes
             return rendered.html
         if piece.kind == "call":
             return "".join(map(self._call, find_tool_calls(piece.text), repeat(theme)))
-        text = f'<div style="white-space:pre-wrap">{html.escape(piece.text)}</div>'
+        text = f'<div style="white-space:pre-wrap">{html.escape(piece.text)}</div>'  # not translated: markup
         if not isinstance(entry, UserMessage):
             return f"<small>{text}</small>"
         self.pictures = tuple(file for file in entry.files if file.kind == "picture")
         names = "".join(
-            f'<div style="color:{theme.muted}"><small>{html.escape(f.name)}</small></div>'
+            f'<div style="color:{theme.muted}"><small>{html.escape(f.name)}</small></div>'  # not translated: markup
             for f in entry.files
             if f.kind == "text"
         )
@@ -57,7 +59,7 @@ class PieceDocument(QTextDocument):
 
     def _call(self, call: ToolCall, theme: Theme) -> str:
         self.codes.append(arguments(call))
-        return call_card(call.name, NOT_DONE, arguments(call), len(self.codes) - 1, theme)
+        return call_card(call.name, tr(NOT_DONE), arguments(call), len(self.codes) - 1, theme)
 
     def _thumbnails(self) -> str:
         parts = []
@@ -75,8 +77,9 @@ class PieceDocument(QTextDocument):
             url = f"thumbnail:{number}"
             self.addResource(QTextDocument.ResourceType.ImageResource.value, QUrl(url), small)
             width = min(THUMBNAIL, image.width(), round(THUMBNAIL * image.width() / max(1, image.height())))
-            title = html.escape(file.name)
-            parts.append(f'<a href="{PICTURE}{number}"><img src="{url}" width="{max(24, width)}" alt="{title}"></a> ')
+            wide, title = max(24, width), html.escape(file.name)
+            thumbnail = f'<img src="{url}" width="{wide}" alt="{title}">'  # not translated: markup
+            parts.append(f'<a href="{PICTURE}{number}">{thumbnail}</a> ')
         return f"<p>{''.join(parts)}</p>" if parts else ""
 
 

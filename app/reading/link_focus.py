@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QAccessible, QAccessibleEvent, QColor, QPainter, QPen, QTextDocument
 from PySide6.QtWidgets import QWidget
 
+from app.language import tr
 from app.reading.documents import FOLD, PICTURE
 from app.reading.markdown import COPY
 from app.theme import Theme
@@ -112,7 +113,9 @@ def _x(found: object) -> float:
 def said(link: Link) -> str:
     """What a screen reader says of a link."""
     if link.target.startswith(COPY):
-        return "Link: copy the code"
+        return tr("Link: copy the code")
     if link.target.startswith(PICTURE):
-        return "Link: show the picture larger"
-    return "Link: fold or unfold the thinking" if link.target == FOLD else f"Link: {link.target}"
+        return tr("Link: show the picture larger")
+    if link.target == FOLD:
+        return tr("Link: fold or unfold the thinking")
+    return tr("Link: {address}", address=link.target)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from app.language import tr
 from app.theme import Theme
 
 if TYPE_CHECKING:  # imported when there is something to render: the window's first paint does not wait for them
@@ -50,11 +51,13 @@ def _token_html(parser: MarkdownIt, tokens: Sequence[Token], at: int, theme: The
         rendered.codes.append(token.content)
         return _code(token.content, token.info.strip().split(" ")[0], len(rendered.codes) - 1, theme)
     if token.type == "table_open":
-        return f'<table border="1" cellspacing="0" cellpadding="6" style="border-color:{theme.border_strong}">'
+        look = f"border-color:{theme.border_strong}"
+        return f'<table border="1" cellspacing="0" cellpadding="6" style="{look}">'  # not translated: markup
     if token.type == "inline":
         for child in token.children or ():
             if child.type == "code_inline":
-                child.attrSet("style", f"background-color:{theme.sunken}; font-family:monospace")
+                look = f"background-color:{theme.sunken}; font-family:monospace"  # not translated: style
+                child.attrSet("style", look)
     if token.type == "hr":
         return "<hr>"
     options: Any = parser.options
@@ -65,17 +68,23 @@ def _token_html(parser: MarkdownIt, tokens: Sequence[Token], at: int, theme: The
 
 
 def _code(code: str, language: str, number: int, theme: Theme) -> str:
-    caption = f'<span style="color:{theme.muted}; font-size:small">{html.escape(language) or "text"}</span>'
-    return _card(caption, highlighted(code, language, theme), number, theme)
+    return _card(_small(language or tr("text"), theme), highlighted(code, language, theme), number, theme)
 
 
 def call_card(name: str, what: str, arguments: str, number: int, theme: Theme) -> str:
     """A tool call: its name, `what` becomes of it, and its arguments as JSON."""
-    caption = (
-        f'<span style="color:{theme.muted}; font-size:small">Tool call</span> <b>{html.escape(name)}</b>'
-        f' <span style="color:{theme.muted}; font-size:small">{html.escape(what)}</span>'
-    )
+    caption = _small(tr("Tool call"), theme) + f" <b>{html.escape(name)}</b> " + _small(what, theme)
     return _card(caption, highlighted(arguments, "json", theme), number, theme)
+
+
+def link(target: str, words: str, colour: str) -> str:
+    """A link without a line below it."""
+    look = f"text-decoration:none; color:{colour}"  # not translated: style
+    return f'<a href="{target}" style="{look}">{html.escape(words)}</a>'
+
+
+def _small(words: str, theme: Theme) -> str:
+    return f'<span style="color:{theme.muted}; font-size:small">{html.escape(words)}</span>'  # not translated: markup
 
 
 def highlighted(code: str, language: str, theme: Theme) -> str:
@@ -95,9 +104,9 @@ def highlighted(code: str, language: str, theme: Theme) -> str:
 
 
 def _card(caption: str, coloured: str, number: int, theme: Theme) -> str:
-    copy = f'<a href="{COPY}{number}" style="text-decoration:none; color:{theme.accent}">Copy</a>'
+    copy = link(f"{COPY}{number}", tr("Copy"), theme.accent)
     return (
         f'<table width="100%" cellspacing="0" cellpadding="8" bgcolor="{theme.sunken}"><tr>'
         f'<td>{caption}</td><td align="right">{copy}</td></tr><tr><td colspan="2">'
-        f'<pre style="white-space:pre-wrap; margin:0">{coloured}</pre></td></tr></table>'
+        f'<pre style="white-space:pre-wrap; margin:0">{coloured}</pre></td></tr></table>'  # not translated: markup
     )

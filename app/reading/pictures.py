@@ -7,6 +7,7 @@ from PySide6.QtGui import QGuiApplication, QPixmap
 from PySide6.QtWidgets import QDialog, QLabel, QVBoxLayout, QWidget
 
 from app.chat.cells import AttachedFile
+from app.language import tr
 from app.widgets import label
 
 SHARE = 0.8
@@ -23,11 +24,13 @@ def show_picture(file: AttachedFile, parent: QWidget) -> QDialog:
     if picture.loadFromData(QByteArray(file.data)):
         shown = QLabel()
         shown.setPixmap(_fitted(picture))
-        shown.setAccessibleName(f"Picture {file.name}")
+        shown.setAccessibleName(tr("Picture {name}", name=file.name))
         column.addWidget(shown)
-        column.addWidget(label(f"{picture.width()} × {picture.height()} pixels", "caption"))
+        size = tr("{width} × {height} pixels", width=picture.width(), height=picture.height())
+        column.addWidget(label(size, "caption"))
     else:
-        column.addWidget(label(f"{file.name} cannot be shown: it is no picture that this computer can read."))
+        why = tr("{name} cannot be shown: it is no picture that this computer can read.", name=file.name)
+        column.addWidget(label(why))
     dialog.show()
     return dialog
 

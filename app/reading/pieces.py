@@ -1,4 +1,4 @@
-"""Cuts what was said into pieces that are set on their own, so that only what is looked at is ever rendered. No Qt."""
+"""Cuts what was said into pieces that are set on their own: only what is looked at is ever rendered. No widgets."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.chat.cells import Entry, Note, Reply, UserMessage
+from app.language import tr
 from engine import find_tool_calls
 
 PIECE_CHARACTERS = 3000
@@ -159,7 +160,12 @@ def fold_line(reply: Reply, unfolded: bool) -> str:
     """The line that stands for the thinking."""
     seconds = thinking_seconds(reply)
     still = reply.active and bool(len(reply)) and reply.thinking(len(reply) - 1)
-    words = "Thinking" if still else "Thought" if seconds is None else f"Thought for {seconds:.1f} s"
+    if still:
+        words = tr("Thinking")
+    elif seconds is None:
+        words = tr("Thought")
+    else:
+        words = tr("Thought for {seconds:.1f} s", seconds=seconds)
     return f"{'▾' if unfolded else '▸'} {words}"
 
 

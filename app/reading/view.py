@@ -27,6 +27,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 from app.chat.cells import Reply
 from app.chat.token_fonts import COLUMN_CHARACTERS
 from app.chat.transcript_model import TranscriptModel
+from app.language import tr
 from app.reading.documents import FOLD, PICTURE, Documents, PieceDocument
 from app.reading.link_focus import LinkFocus
 from app.reading.markdown import COPY
@@ -48,7 +49,7 @@ class ReadingView(QAbstractScrollArea):
     def __init__(self, model: TranscriptModel, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setAccessibleName("Conversation")
+        self.setAccessibleName(tr("Conversation"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.viewport().setMouseTracking(True)
         self.model = model
@@ -68,7 +69,7 @@ class ReadingView(QAbstractScrollArea):
         self._refresh.timeout.connect(self.catch_up)
         model.appended.connect(self._on_appended)
         model.reset.connect(self._on_reset)
-        copy = QAction("Copy", self)
+        copy = QAction(tr("Copy"), self)
         copy.setShortcut(QKeySequence(QKeySequence.StandardKey.Copy))
         copy.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         copy.triggered.connect(self.copy)
