@@ -15,11 +15,12 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QPlainText
 from app.courier import Courier
 from app.help.update_check import PAGE, Answer, check
 from app.icons import pixmap
+from app.language import mark, tr
 from app.theme import GRID
 from app.widgets import label, push
 from engine import __version__
 
-LEAD = (
+LEAD = mark(
     "Runs language models of the Qwen3.5 family on your own computer and shows speculative decoding at work.\n"
     "Licence: Apache-2.0. Your conversations stay on this computer."
 )
@@ -40,34 +41,34 @@ class AboutDialog(QDialog):
     def __init__(self, parent: QWidget | None = None, check_now: Callable[[], Answer] = check) -> None:
         super().__init__(parent)
         self.setObjectName("aboutDialog")
-        self.setWindowTitle("About Draftscope")
+        self.setWindowTitle(tr("About Draftscope"))
         self._check = check_now
         self._courier = Courier(self)
         self._courier.brought.connect(self._show)
-        mark = label()
-        mark.setPixmap(pixmap("draftscope", "#000000", MARK, self.devicePixelRatioF()))
-        mark.setAccessibleName("Draftscope's mark")
+        picture = label()
+        picture.setPixmap(pixmap("draftscope", "#000000", MARK, self.devicePixelRatioF()))
+        picture.setAccessibleName(tr("Draftscope's mark"))
         facts = f"Python {platform.python_version()}, Qt {PySide6.__version__}, {platform.system()}"
         self.answer = label(kind="caption", wrap=True)
         self.answer.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
         self.answer.setTextFormat(Qt.TextFormat.RichText)
         self.answer.setOpenExternalLinks(True)
-        self.button = push("Check for a new version", self.ask)
+        self.button = push(tr("Check for a new version"), self.ask)
         words = QVBoxLayout()
         words.setSpacing(GRID)
         words.addWidget(label(f"Draftscope {__version__}", "heading"))
-        words.addWidget(label(LEAD, wrap=True))
+        words.addWidget(label(tr(LEAD), wrap=True))
         words.addWidget(label(facts, "caption"))
         words.addWidget(self.answer)
         words.addStretch(1)
         top = QHBoxLayout()
         top.setSpacing(3 * GRID)
-        top.addWidget(mark, 0, Qt.AlignmentFlag.AlignTop)
+        top.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
         top.addLayout(words, 1)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         buttons.addButton(self.button, QDialogButtonBox.ButtonRole.ActionRole)
         if text := notices():
-            licences = push("Licences of others", lambda: LicencesDialog(text, self).open())
+            licences = push(tr("Licences of others"), lambda: LicencesDialog(text, self).open())
             buttons.addButton(licences, QDialogButtonBox.ButtonRole.ActionRole)
         buttons.rejected.connect(self.close)
         column = QVBoxLayout(self)
@@ -81,7 +82,7 @@ class AboutDialog(QDialog):
     def ask(self) -> None:
         """Ask whether there is a newer version; the answer comes into the dialog."""
         self.button.setEnabled(False)
-        self.answer.setText("Asking pypi.org…")
+        self.answer.setText(tr("Asking pypi.org…"))
         self._courier.rest()
         self._courier.expect()
         check_now, put = self._check, self._courier.box.put
@@ -92,8 +93,11 @@ class AboutDialog(QDialog):
     def _show(self, answer: Answer) -> None:
         self._courier.rest()
         self.button.setEnabled(True)
-        link = f' It is described at <a href="{PAGE}">{PAGE}</a>.' if answer.newer else ""
-        self.answer.setText(f"{_plain(answer.sentence)}{link}")
+        said = _plain(answer.sentence)
+        if answer.newer:
+            described = _plain(tr("It is described at {page}."))
+            said += " " + described.replace("{page}", f'<a href="{PAGE}">{PAGE}</a>')
+        self.answer.setText(said)
 
 
 class LicencesDialog(QDialog):
@@ -102,13 +106,13 @@ class LicencesDialog(QDialog):
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("licencesDialog")
-        self.setWindowTitle("Licences of others")
+        self.setWindowTitle(tr("Licences of others"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(100 * GRID, 80 * GRID)
         view = QPlainTextEdit(text)
         view.setReadOnly(True)
         view.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        view.setAccessibleName("Licences of others")
+        view.setAccessibleName(tr("Licences of others"))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         buttons.rejected.connect(self.close)
         column = QVBoxLayout(self)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from PySide6.QtGui import QAction, QKeySequence
 
-from app.actions import ACTIONS
+from app.actions import ACTIONS, without_key
 from app.help.palette import Command
 from app.history.store import ConversationRow
+from app.language import tr
 from app.library.choice import is_there, recent_label
 from app.settings import RecentModel
 
@@ -18,8 +19,8 @@ def action_commands(actions: Mapping[str, QAction]) -> list[Command]:
     """One command for each action of the table, as it stands now."""
     return [
         Command(
-            actions[spec.name].text().replace("&", ""),
-            spec.menu.replace("&", ""),
+            without_key(actions[spec.name].text()),
+            without_key(tr(spec.menu)),
             actions[spec.name].trigger,
             actions[spec.name].shortcut().toString(QKeySequence.SequenceFormat.NativeText),
             actions[spec.name].isEnabled(),
@@ -35,7 +36,8 @@ def recent_commands(recent: Sequence[RecentModel], load: Callable[[Path, Path | 
     def opener(model: RecentModel) -> Callable[[], object]:
         return lambda: load(Path(model.path), Path(model.sidecar) if model.sidecar else None)
 
-    return [Command(f"Open {recent_label(m)}", "Recent model", opener(m), "", is_there(m)) for m in recent]
+    group = tr("Recent model")
+    return [Command(tr("Open {model}", model=recent_label(m)), group, opener(m), "", is_there(m)) for m in recent]
 
 
 def chat_commands(chats: Sequence[ConversationRow], show: Callable[[int], object]) -> list[Command]:
@@ -44,4 +46,5 @@ def chat_commands(chats: Sequence[ConversationRow], show: Callable[[int], object
     def opener(chat: ConversationRow) -> Callable[[], object]:
         return lambda: show(chat.id)
 
-    return [Command(chat.title, "Conversation", opener(chat)) for chat in chats]
+    group = tr("Conversation")
+    return [Command(chat.title, group, opener(chat)) for chat in chats]

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFrame, QGridLayout, QScrollArea, QVBoxLayout, QWidget
 
+from app.language import mark, tr, trn
 from app.theme import GRID
 from app.widgets import label, named
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from engine import Finding
 
 MARKS = {"ok": "✓", "note": "!", "missing": "✗"}
-SAID = {"ok": "fine", "note": "note", "missing": "missing"}
+SAID = {"ok": mark("fine"), "note": mark("note"), "missing": mark("missing")}
 
 
 def as_text(findings: Sequence[Finding]) -> str:
@@ -32,10 +33,16 @@ def summary(findings: Sequence[Finding]) -> str:
     """All of them in one sentence."""
     missing, notes = (sum(f.state == state for f in findings) for state in ("missing", "note"))
     if missing:
-        return f"{missing} {'thing is' if missing == 1 else 'things are'} missing; what mends it stands beside it."
+        return trn(
+            "{n} thing is missing; what mends it stands beside it.",
+            "{n} things are missing; what mends it stands beside it.",
+            missing,
+        )
     if notes:
-        return f"Everything works; {notes} {'point' if notes == 1 else 'points'} could be better."
-    return "Everything is as it should be."
+        return trn(
+            "Everything works; {n} point could be better.", "Everything works; {n} points could be better.", notes
+        )
+    return tr("Everything is as it should be.")
 
 
 class DoctorDialog(QDialog):
@@ -44,18 +51,18 @@ class DoctorDialog(QDialog):
     def __init__(self, findings: Sequence[Finding], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("doctorDialog")
-        self.setWindowTitle("This computer")
+        self.setWindowTitle(tr("This computer"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(90 * GRID, 70 * GRID)
         self._findings = findings
         area = named(QScrollArea(), "settingsScroll")
-        area.setAccessibleName("Findings")
+        area.setAccessibleName(tr("Findings"))
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(self._table(sorted(findings, key=lambda f: ("missing", "note", "ok").index(f.state))))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        self.copy = buttons.addButton("Copy", QDialogButtonBox.ButtonRole.ActionRole)
+        self.copy = buttons.addButton(tr("Copy"), QDialogButtonBox.ButtonRole.ActionRole)
         self.copy.clicked.connect(self._copy)
         buttons.rejected.connect(self.close)
         column = QVBoxLayout(self)
@@ -74,8 +81,8 @@ class DoctorDialog(QDialog):
         grid.setColumnStretch(2, 1)
         top = Qt.AlignmentFlag.AlignTop
         for row, finding in enumerate(findings):
-            mark = label(MARKS[finding.state], "heading")
-            mark.setAccessibleName(SAID[finding.state])
+            sign = label(MARKS[finding.state], "heading")
+            sign.setAccessibleName(tr(SAID[finding.state]))
             said = (
                 f"{finding.value}\n{finding.remedy[:1].upper()}{finding.remedy[1:]}."
                 if finding.remedy
@@ -83,7 +90,7 @@ class DoctorDialog(QDialog):
             )
             value = label(said, wrap=True)
             value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            grid.addWidget(mark, row, 0, top)
+            grid.addWidget(sign, row, 0, top)
             grid.addWidget(label(finding.name), row, 1, top)
             grid.addWidget(value, row, 2, top)
         grid.setRowStretch(len(findings), 1)

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPlainTextEdit, QVBoxLa
 
 from app.crash import report_text
 from app.help import log
+from app.language import tr
 from app.theme import GRID
 from app.widgets import label
 
@@ -20,7 +21,7 @@ class LogDialog(QDialog):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("logDialog")
-        self.setWindowTitle("Log")
+        self.setWindowTitle(tr("Log"))
         self.resize(110 * GRID, 60 * GRID)
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
@@ -28,12 +29,14 @@ class LogDialog(QDialog):
         self.text.setMaximumBlockCount(log.LINES)
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.text.setAccessibleName("Log")
+        self.text.setAccessibleName(tr("Log"))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        self.copy = buttons.addButton("Copy for a bug report", QDialogButtonBox.ButtonRole.ActionRole)
+        self.copy = buttons.addButton(tr("Copy for a bug report"), QDialogButtonBox.ButtonRole.ActionRole)
         self.copy.clicked.connect(self._copy)
         buttons.rejected.connect(self.close)
-        lead = "What the program noted since it was started. It stays on this computer; conversations are not in it."
+        lead = tr(
+            "What the program noted since it was started. It stays on this computer; conversations are not in it."
+        )
         column = QVBoxLayout(self)
         column.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         column.setSpacing(2 * GRID)
@@ -64,4 +67,5 @@ class LogDialog(QDialog):
 
     @Slot()
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(report_text("\n".join(log.BUFFER.lines) or "The log is empty."))
+        lines = "\n".join(log.BUFFER.lines) or "The log is empty."  # not translated: bug reports are English
+        QGuiApplication.clipboard().setText(report_text(lines))

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.help.fuzzy import score
+from app.language import tr
 from app.theme import GRID, Theme
 from app.widgets import label, named
 
@@ -53,18 +54,18 @@ class Palette(QDialog):
     def __init__(self, commands: Sequence[Command], theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("palette")
-        self.setWindowTitle("Commands")
+        self.setWindowTitle(tr("Commands"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(76 * GRID, 56 * GRID)
         self._commands = commands
-        self.field = QLineEdit(placeholderText="Type what you want to do")
-        self.field.setAccessibleName("Search commands")
+        self.field = QLineEdit(placeholderText=tr("Type what you want to do"))
+        self.field.setAccessibleName(tr("Search commands"))
         self.list = named(QListWidget(), "paletteList")
-        self.list.setAccessibleName("Commands")
+        self.list.setAccessibleName(tr("Commands"))
         self.list.setItemDelegate(CommandDelegate(theme, self.list))
         self.list.setUniformItemSizes(True)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the field keeps it; arrows go through
-        self.none = label("No command has these letters in this order.", "caption")
+        self.none = label(tr("No command has these letters in this order."), "caption")
         column = QVBoxLayout(self)
         column.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         column.setSpacing(GRID)
@@ -80,12 +81,14 @@ class Palette(QDialog):
     @Slot(str)
     def _show(self, query: str) -> None:
         self.list.clear()
+        unusable = tr("not possible now")
         for command in matching(self._commands, query):
             item = QListWidgetItem(command.text)
             item.setData(COMMAND, command)
-            keys = f", {command.keys}" if command.keys else ""
-            unusable = "" if command.enabled else ", not possible now"
-            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{command.text}, {command.group}{keys}{unusable}")
+            facts = [command.text, command.group, *([command.keys] if command.keys else [])]
+            if not command.enabled:
+                facts.append(unusable)
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, ", ".join(facts))
             self.list.addItem(item)
         self.list.setCurrentRow(0)
         self.none.setVisible(self.list.count() == 0)

@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
+from app.language import tr
 from app.theme import GRID
 from app.widgets import label, push
 
@@ -32,14 +33,14 @@ class Tour(QFrame):
     def __init__(self, hints: Sequence[Hint], window: QWidget) -> None:
         super().__init__(window)
         self.setObjectName("tour")
-        self.setAccessibleName("Hint")
+        self.setAccessibleName(tr("Hint"))
         self.setFixedWidth(WIDTH)
         self._window = window
         self._hints = hints
         self.at = 0
         self._title, self._text, self._count = label("", "heading"), label("", wrap=True), label("", "caption")
-        self.skip = push("Skip", self._end, kind="link", name="Skip the hints")
-        self.next = push("Next", self._next, kind="primary")
+        self.skip = push(tr("Skip"), self._end, kind="link", name=tr("Skip the hints"))
+        self.next = push(tr("Next"), self._next, kind="primary")
         buttons = QHBoxLayout()
         for item in (self._count, self.skip, self.next):
             buttons.addWidget(item)
@@ -79,10 +80,10 @@ class Tour(QFrame):
         hint, count = self._hints[self.at], len(self._hints)
         self._title.setText(hint.title)
         self._text.setText(hint.text)
-        self._count.setText(f"{self.at + 1} of {count}")
+        self._count.setText(tr("{number} of {count}", number=self.at + 1, count=count))
         last = self.at == count - 1
-        self.next.setText("Done" if last else "Next")
-        after = "Close the hints" if last else "Next hint"
+        self.next.setText(tr("Done") if last else tr("Next"))
+        after = tr("Close the hints") if last else tr("Next hint")
         self.next.setAccessibleName(f"{hint.title}: {hint.text} {after}")
         self.skip.setVisible(not last)
         self.show()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from app.language import tr
 from engine import __version__
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ ADDRESS = "https://pypi.org/pypi/draftscope/json"
 PAGE = "https://pypi.org/project/draftscope/"
 TIMEOUT_S = 10
 MOST_BYTES = 16 << 20
+HEADERS = {"User-Agent": "Draftscope", "Accept": "application/json"}  # not translated: for the server
 _NUMBERS = re.compile(r"\d{1,9}(?:\.\d{1,9})*")
 _VERSION = re.compile(rf"{_NUMBERS.pattern}[\w.+!-]{{0,20}}")
 
@@ -40,15 +42,28 @@ def check(address: str = ADDRESS, current: str = __version__) -> Answer:
         status, body = _fetch(address)
     except OSError as error:
         why = getattr(error, "reason", None) or error.strerror or error
-        return Answer(f"{host} could not be asked ({why}); are you online? This is version {current}.")
+        sentence = tr(
+            "{host} could not be asked ({why}); are you online? This is version {current}.",
+            host=host,
+            why=why,
+            current=current,
+        )
+        return Answer(sentence)
     if status == 404:
-        return Answer(f"{host} knows no published version of Draftscope. This is version {current}.")
+        unknown = tr(
+            "{host} knows no published version of Draftscope. This is version {current}.", host=host, current=current
+        )
+        return Answer(unknown)
     latest = _version(body) if status == 200 else ""
     if not latest:
-        return Answer(f"{host} gave no answer that says a version (status {status}); try again later.")
+        odd = tr(
+            "{host} gave no answer that says a version (status {status}); try again later.", host=host, status=status
+        )
+        return Answer(odd)
     if order(latest) > order(current):
-        return Answer(f"Version {latest} is published; this is version {current}.", latest)
-    return Answer(f"This is version {current}; no newer one is published.")
+        found = tr("Version {latest} is published; this is version {current}.", latest=latest, current=current)
+        return Answer(found, latest)
+    return Answer(tr("This is version {current}; no newer one is published.", current=current))
 
 
 def order(version: str) -> tuple[tuple[int, ...], bool]:
@@ -75,14 +90,14 @@ def _fetch(address: str) -> tuple[int, bytes]:
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
-    request = Request(address, headers={"User-Agent": "Draftscope", "Accept": "application/json"})
+    request = Request(address, headers=HEADERS)
     try:
         with urlopen(request, timeout=TIMEOUT_S, context=_trust()) as answer:
             return answer.status, answer.read(MOST_BYTES)
     except HTTPError as error:
         return error.code, b""
     except HTTPException as error:
-        raise OSError(f"{type(error).__name__}: no web server answers there") from None
+        raise OSError(tr("{error}: no web server answers there", error=type(error).__name__)) from None
 
 
 def _trust() -> ssl.SSLContext:
