@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
+from app.language import tr
 from app.library.choice import size_text
 from app.library.hub.files import HubFile
 
@@ -20,6 +21,10 @@ PART_SUFFIX = ".draftscope-part"
 SPARE_BYTES = 64 << 20
 """Left free on the disk, beside what is fetched."""
 _FORBIDDEN = set('<>:"|?*\\\0')
+_DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$"} | {
+    f"{p}{n}" for p in ("com", "lpt") for n in "0123456789¹²³"
+}
+"""Windows opens a device by these names in any folder, and with any ending."""
 
 
 class OrderError(Exception):
@@ -58,18 +63,24 @@ class Order:
         return 0
 
 
-def home_of(place: Path, repo: str) -> Path:
+def home_of(place: Path, repo: str, windows: bool = os.name == "nt") -> Path:
     """The folder of a repository below the person's folder for downloads; OrderError if it would not be below it."""
     if not _harmless(repo):
-        raise OrderError(f"The repository's name {_shown(repo)} is no owner/name; look it up again.")
+        raise OrderError(tr("The repository's name {name} is no owner/name; look it up again.", name=_shown(repo)))
+    if windows and _names_device(repo):
+        raise OrderError(
+            tr("Windows allows no folder of the name {name}; choose another repository.", name=_shown(repo))
+        )
     return place.joinpath(*repo.split("/"))
 
 
 def check_names(files: Iterable[HubFile]) -> None:
     """Refuse names that would leave the folder, or that some system cannot write; the hub is trusted in nothing."""
     for file in files:
-        if not _harmless(file.path):
-            raise OrderError(f"The file name {_shown(file.path)} cannot be kept on disk; choose other files.")
+        if not _harmless(file.path) or _names_device(file.path):
+            raise OrderError(
+                tr("The file name {name} cannot be kept on disk; choose other files.", name=_shown(file.path))
+            )
 
 
 def _harmless(name: str) -> bool:
@@ -82,6 +93,11 @@ def _harmless(name: str) -> bool:
         and not any(part == ".." or part[-1] in "/. " or _FORBIDDEN & set(part) for part in parts)
         and not any(part.startswith(_OWN) or part.endswith(PART_SUFFIX) for part in parts)
     )
+
+
+def _names_device(name: str) -> bool:
+    """Whether a part of a relative path is a device where Windows reads it."""
+    return any(part.partition(".")[0].rstrip(" ").lower() in _DEVICES for part in name.split("/"))
 
 
 def _shown(name: str) -> str:
@@ -103,8 +119,12 @@ def check_space(order: Order) -> None:
     free = free_bytes(order.folder)
     if missing + SPARE_BYTES > free:
         raise OrderError(
-            f"{size_text(missing)} do not fit into {order.folder}, where {size_text(free)} are free; choose another "
-            "folder or make room."
+            tr(
+                "{missing} do not fit into {folder}, where {free} are free; choose another folder or make room.",
+                missing=size_text(missing),
+                folder=order.folder,
+                free=size_text(free),
+            )
         )
 
 
@@ -122,7 +142,9 @@ def save(order: Order) -> None:
             os.fsync(file.fileno())
         new.replace(target)
     except OSError as error:
-        raise OrderError(f"{order.folder} cannot be written to ({error.strerror}); choose another folder.") from error
+        raise OrderError(
+            tr("{folder} cannot be written to ({why}); choose another folder.", folder=order.folder, why=error.strerror)
+        ) from error
 
 
 def load(folder: Path) -> Order | None:

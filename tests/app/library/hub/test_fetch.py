@@ -207,7 +207,19 @@ def test_a_disk_that_fills_up_is_told_and_what_is_there_stays(hub: Hub, tmp_path
 BAD_NAMES = [
     *("../evil.gguf", "/evil.gguf", "a/../../evil.gguf", "a:b.gguf", "./a.gguf", "a//b.gguf", "a/", "a.gguf.", "a /b"),
     *("a\n.gguf", "\ud800.gguf", "\x1b[31m.gguf", ORDER_NAME, ".draftscope-download.new", f"a{PART_SUFFIX}"),
+    *(
+        "CON",
+        "nul.gguf",
+        "Aux.Q4_K_M.gguf",
+        "a/prn/b.gguf",
+        "com1 .gguf",
+        "LPT¹.gguf",
+        "conin$",
+        "a\\b.gguf",
+        "a.gguf:b",
+    ),
 ]
+GOOD_NAMES = ["console.gguf", "a.con", "com.gguf", "COM10.gguf", "null/aux-1.gguf", "a b.gguf", "..a", "模型.gguf"]
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
@@ -218,6 +230,18 @@ def test_names_that_leave_the_folder_are_refused(tmp_path: Path, name: str) -> N
         json.dumps({"repo": "a/b", "commit": "x", "files": [{"path": name, "size": 1, "sha256": "", "git": ""}]})
     )
     assert order.load(tmp_path) is None
+
+
+@pytest.mark.parametrize("name", GOOD_NAMES)
+def test_names_that_only_look_like_those_are_taken(tmp_path: Path, name: str) -> None:
+    order.check_names([HubFile(name, 1)])
+
+
+@pytest.mark.parametrize("repo", ["aux/model", "someone/NUL", "someone/con.gguf"])
+def test_a_repository_named_like_a_device_is_refused_where_there_are_such(tmp_path: Path, repo: str) -> None:
+    with pytest.raises(OrderError, match="Windows allows no folder of the name"):
+        order.home_of(tmp_path, repo, windows=True)
+    assert order.home_of(tmp_path, repo, windows=False) == tmp_path / repo
 
 
 @pytest.mark.parametrize("repo", ["../..", "/etc/x", "a/b/../../..", "..", "a/..", "a/b\n"])
