@@ -7,7 +7,7 @@ import hashlib
 import io
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from app.chat.cells import AttachedFile
@@ -16,13 +16,18 @@ INLINE_BYTES = 2 << 20
 INLINE_SIDE = 1600
 """A page holds larger pictures scaled down to this side: it is read in a browser and sent by mail."""
 MOST_NAME_BYTES = 100
+DIGITS = 12
+"""Of a picture's hash, in its name: two of one name are never the same."""
 WEB_FORMATS = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
 """What every browser shows, of what can be attached."""
 
 
 @dataclass
 class PictureFolder:
-    """The files that stand in a folder beside an exported text; the same picture is there once."""
+    """The files that stand in a folder beside an exported text; the same picture is there once.
+
+    Its bytes are part of a file's name, so that what an earlier export left in the folder keeps its own.
+    """
 
     name: str
     files: dict[str, bytes] = field(default_factory=dict)
@@ -31,7 +36,9 @@ class PictureFolder:
     def place(self, picture: AttachedFile) -> str:
         """Where a picture is, relative to the text."""
         if picture.data not in self._places:
-            name = f"{len(self.files) + 1}-{_writable(picture.name)}"
+            given = PurePath(_writable(picture.name))
+            digest = hashlib.sha256(picture.data).hexdigest()[:DIGITS]
+            name = f"{given.stem}-{digest}{given.suffix}"
             self.files[name] = picture.data
             self._places[picture.data] = f"{self.name}/{name}"
         return self._places[picture.data]

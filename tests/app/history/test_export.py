@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import json
 import re
@@ -77,6 +78,12 @@ def picture(kind: str = "PNG", size: tuple[int, int] = (40, 20), mode: str = "RG
     return stream.getvalue()
 
 
+def named(name: str, data: bytes) -> str:
+    """What a picture is called beside an exported text."""
+    stem, dot, ending = name.rpartition(".")
+    return f"{stem}-{hashlib.sha256(data).hexdigest()[:12]}{dot}{ending}"
+
+
 @pytest.fixture
 def pictured(qapp: QApplication, store: Store) -> Chats:
     """A conversation with two pictures, one of them twice, and a text."""
@@ -92,14 +99,15 @@ def pictured(qapp: QApplication, store: Store) -> Chats:
 def test_markdown_has_pictures_in_a_folder_beside_it(pictured: Chats, tmp_path: Path) -> None:
     told: list[str] = []
     assert write_export(tmp_path / "my chat.md", pictured, tell=told.append) == ""
-    assert ["the folder my chat_files beside it" in sentence for sentence in told] == [True]
+    assert ["the folder my chat.md_files beside it" in sentence for sentence in told] == [True]
     text = (tmp_path / "my chat.md").read_text("utf-8")
-    assert "![my \\[cat\\].png](my%20chat_files/1-my-cat-.png)" in text
+    cat = named("my-cat-.png", picture())
+    assert f"![my \\[cat\\].png](my%20chat.md_files/{cat})" in text
     assert "*Attached: n.txt*" in text
-    assert text.count("my%20chat_files/1-my-cat-.png") == 2
-    folder = tmp_path / "my chat_files"
-    assert sorted(file.name for file in folder.iterdir()) == ["1-my-cat-.png", "2-dog.tif"]
-    assert (folder / "1-my-cat-.png").read_bytes() == picture()
+    assert text.count(f"my%20chat.md_files/{cat}") == 2
+    folder = tmp_path / "my chat.md_files"
+    assert sorted(file.name for file in folder.iterdir()) == [named("dog.tif", picture("TIFF")), cat]
+    assert (folder / cat).read_bytes() == picture()
 
 
 @pytest.mark.parametrize(
@@ -112,9 +120,9 @@ def test_pictures_of_any_name_stand_in_the_folder(qapp: QApplication, store: Sto
     chats.open(conversation)
     (tmp_path / "place").mkdir()
     assert write_export(tmp_path / "place" / "c.md", chats) == ""
-    (file,) = (tmp_path / "place" / "c_files").iterdir()
+    (file,) = (tmp_path / "place" / "c.md_files").iterdir()
     assert file.read_bytes() == picture()
-    assert f"](c_files/{quote(file.name)})" in (tmp_path / "place" / "c.md").read_text("utf-8")
+    assert f"](c.md_files/{quote(file.name)})" in (tmp_path / "place" / "c.md").read_text("utf-8")
 
 
 def test_json_says_where_a_picture_is_and_what_it_must_be(pictured: Chats, tmp_path: Path) -> None:
@@ -124,6 +132,25 @@ def test_json_says_where_a_picture_is_and_what_it_must_be(pictured: Chats, tmp_p
     assert (tmp_path / files[2]["file"]).read_bytes() == picture("TIFF")
     assert len(files[2]["sha256"]) == 64
     assert "file" not in files[1]
+
+
+def test_exports_side_by_side_leave_each_other_their_pictures(qapp: QApplication, store: Store, tmp_path: Path) -> None:
+    """Two conversations and three files whose names differ in their ends alone, then one of them written again."""
+    chats, said = Chats(store), {}
+    for data in (picture(), picture(size=(7, 7))):
+        conversation = store.create()
+        store.add_user(conversation, None, "look", (Attachment("picture", "cat.png", data),))
+        said[conversation] = data
+    one, other = said
+    for conversation, name in ((one, "a.md"), (other, "a.json"), (other, "a.b.md"), (one, "a.json"), (other, "a.md")):
+        chats.open(conversation)
+        assert write_export(tmp_path / name, chats) == ""
+        cat = named("cat.png", said[conversation])
+        assert f"{name}_files/{cat}" in (tmp_path / name).read_text("utf-8")
+        assert (tmp_path / f"{name}_files" / cat).read_bytes() == said[conversation]
+    assert {file.name: file.read_bytes() for file in (tmp_path / "a.md_files").iterdir()} == {
+        named("cat.png", data): data for data in said.values()
+    }
 
 
 def test_a_page_holds_its_pictures_with_names_and_sizes(pictured: Chats, tmp_path: Path) -> None:
@@ -165,5 +192,5 @@ def test_the_window_writes_where_the_person_says_and_tells_of_the_pictures(
     assert loaded.message_bar.level == "error"
     place.parent.mkdir()
     loaded.actions_by_name["export_chat"].trigger()
-    assert loaded.message_bar.text.startswith("chat.md is written; its pictures are in the folder chat_files")
-    assert (place.parent / "chat_files" / "1-cat.png").read_bytes() == picture()
+    assert loaded.message_bar.text.startswith("chat.md is written; its pictures are in the folder chat.md_files")
+    assert (place.parent / "chat.md_files" / named("cat.png", picture())).read_bytes() == picture()
