@@ -14,6 +14,7 @@ from app.history.attaching import PICTURE_SUFFIXES
 from app.history.attachment_bar import AttachmentBar
 from app.history.chats import user_message
 from app.history.store import Attachment
+from app.language import tr
 from app.library.towers import towers_beside
 from app.message_bar import MessageBar
 from app.theme import Theme
@@ -59,7 +60,7 @@ class AttachmentDesk(QObject):
         files = self.attaching.take()
         if not self._chat.send(text, files):
             self._give_back(text, files)
-            self._bar.show_message(self._chat.why_not_send() or "The message is empty.", "info")
+            self._bar.show_message(self._chat.why_not_send() or tr("The message is empty."), "info")
 
     @Slot(str, object)
     def _give_back(self, text: str, files: tuple[Attachment, ...]) -> None:
@@ -70,9 +71,8 @@ class AttachmentDesk(QObject):
     def choose(self) -> None:
         """Ask for files."""
         pictures = " ".join(f"*{suffix}" for suffix in sorted(PICTURE_SUFFIXES))
-        chosen, _ = QFileDialog.getOpenFileNames(
-            self._window, "Attach files", "", f"Pictures and text (*);;Pictures ({pictures})"
-        )
+        kinds = f"{tr('Pictures and text')} (*);;{tr('Pictures')} ({pictures})"
+        chosen, _ = QFileDialog.getOpenFileNames(self._window, tr("Attach files"), "", kinds)
         if chosen:
             self.add([Path(path) for path in chosen])
 
@@ -95,16 +95,20 @@ class AttachmentDesk(QObject):
         model = self._chat.model
         if not self.attaching.pictures or model is None or model.vision:
             return True
-        why = f": {model.vision_note}" if model.vision_note else ""
-        sentence = f"{model.name} cannot see pictures{why.rstrip('.')}."
+        why = model.vision_note.rstrip(".")
+        if why:
+            sentence = tr("{model} cannot see pictures: {why}.", model=model.name, why=why)
+        else:
+            sentence = tr("{model} cannot see pictures.", model=model.name)
         found = towers_beside(Path(model.path))
         if len(found) == 1:
-            sentence += f" {found[0].name} lies beside it: load it too, or remove the pictures."
-            remedy = (f"Load {found[0].name}", lambda: self.load_tower(found[0]))
+            name = found[0].name
+            hint = tr("{tower} lies beside it: load it too, or remove the pictures.", tower=name)
+            remedy = (tr("Load {tower}", tower=name), lambda: self.load_tower(found[0]))
         else:
-            sentence += " Choose its vision tower, or remove the pictures."
-            remedy = ("Choose its mmproj file…", self.choose_tower)
-        self._bar.show_message(sentence, "warning", remedy)
+            hint = tr("Choose its vision tower, or remove the pictures.")
+            remedy = (tr("Choose its mmproj file…"), self.choose_tower)
+        self._bar.show_message(f"{sentence} {hint}", "warning", remedy)
         return False
 
     @Slot()
@@ -114,9 +118,8 @@ class AttachmentDesk(QObject):
         if model is None:
             return
         folder = str(Path(model.path).parent)
-        chosen, _ = QFileDialog.getOpenFileName(
-            self._window, "Choose the vision tower (mmproj)", folder, "GGUF files (*.gguf)"
-        )
+        title, kinds = tr("Choose the vision tower (mmproj)"), f"{tr('GGUF files')} (*.gguf)"
+        chosen, _ = QFileDialog.getOpenFileName(self._window, title, folder, kinds)
         if chosen:
             self.load_tower(Path(chosen))
 

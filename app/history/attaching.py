@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from app.history.store import Attachment
+from app.language import tr
 
 if TYPE_CHECKING:
     from engine import PictureSize
@@ -116,21 +117,19 @@ def read_attachment(path: Path) -> Attachment | str:
     picture = path.suffix.lower() in PICTURE_SUFFIXES
     try:
         if path.stat().st_size > (MOST_PICTURE if picture else MOST_TEXT):
-            return f"{path.name} is too large to go with a message; attach a part of it."
+            return tr("{file} is too large to go with a message; attach a part of it.", file=path.name)
         data = path.read_bytes()
     except OSError as error:
-        return f"{path} cannot be read: {error.strerror or error}."
+        return tr("{path} cannot be read: {reason}.", path=path, reason=error.strerror or error)
     if picture:
         problem = picture_problem(data)
-        return (
-            f"{path.name} is no picture that can be read: {problem}."
-            if problem
-            else Attachment("picture", path.name, data)
-        )
+        if problem:
+            return tr("{file} is no picture that can be read: {reason}.", file=path.name, reason=problem)
+        return Attachment("picture", path.name, data)
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
-        return f"{path.name} is neither a picture nor text in UTF-8; attach another file."
+        return tr("{file} is neither a picture nor text in UTF-8; attach another file.", file=path.name)
     return Attachment("text", path.name, data)
 
 

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QScrollArea, Q
 from app.history.attaching import Attaching
 from app.history.store import Attachment
 from app.icons import ink_icons
+from app.language import tr, trn
 from app.theme import GRID, Theme
 from app.widgets import label, named, push, tool
 
@@ -28,7 +29,7 @@ class AttachmentBar(QScrollArea):
         self._theme = theme
         self.attaching = Attaching(self)
         self.setObjectName("attachmentBar")
-        self.setAccessibleName("Attached files")
+        self.setAccessibleName(tr("Attached files"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -66,7 +67,8 @@ class AttachmentBar(QScrollArea):
         lines.addWidget(name)
         lines.addWidget(self._cost(file))
         row.addLayout(lines)
-        row.addWidget(tool("close", f"Remove {file.name}", lambda: self.attaching.remove(file), role="muted"))
+        remove = tr("Remove {file}", file=file.name)
+        row.addWidget(tool("close", remove, lambda: self.attaching.remove(file), role="muted"))
         return card
 
     def _cost(self, file: Attachment) -> QWidget:
@@ -74,9 +76,10 @@ class AttachmentBar(QScrollArea):
         sizes, chosen = self.attaching.sizes.get(file.data, ()), self.attaching.size_of(file)
         if chosen is None or len(sizes) == 1:
             tokens = chosen.tokens if chosen else self.attaching.tokens.get(file)
-            return label(f"{tokens:,} tokens" if tokens else f"{max(1, len(file.data) // 1024):,} KiB", "caption")
-        button = push(_short(chosen, sizes[1]), kind="link", name=f"Size of {file.name}")
-        button.setToolTip("How large the model sees this picture:\n" + "\n".join(map(size_line, sizes)))
+            on_disk = f"{max(1, len(file.data) // 1024):,} KiB"
+            return label(trn("{n:,} token", "{n:,} tokens", tokens) if tokens else on_disk, "caption")
+        button = push(_short(chosen, sizes[1]), kind="link", name=tr("Size of {file}", file=file.name))
+        button.setToolTip("\n".join([tr("How large the model sees this picture:"), *map(size_line, sizes)]))
         button.setAccessibleDescription(size_line(chosen))
         menu = QMenu(button)
         group = QActionGroup(menu)
@@ -96,14 +99,29 @@ class AttachmentBar(QScrollArea):
 
 def _short(chosen: PictureSize, smaller: PictureSize) -> str:
     if chosen.longest:
-        return f"{chosen.longest:,} px: {chosen.tokens:,} tokens"
-    return f"{chosen.tokens:,} tokens; {smaller.tokens:,} at {smaller.longest:,} px"
+        return trn("{side:,} px: {n:,} token", "{side:,} px: {n:,} tokens", chosen.tokens, side=chosen.longest)
+    return trn(
+        "{n:,} token; {fewer:,} at {side:,} px",
+        "{n:,} tokens; {fewer:,} at {side:,} px",
+        chosen.tokens,
+        fewer=smaller.tokens,
+        side=smaller.longest,
+    )
 
 
 def size_line(size: PictureSize) -> str:
     """A size in the menu."""
-    pixels = f"at {size.longest:,} px" if size.longest else f"as it is, {size.width:,} × {size.height:,}"
-    return f"Send {pixels}: {size.tokens:,} tokens"
+    if size.longest:
+        return trn(
+            "Send at {side:,} px: {n:,} token", "Send at {side:,} px: {n:,} tokens", size.tokens, side=size.longest
+        )
+    return trn(
+        "Send as it is, {width:,} × {height:,}: {n:,} token",
+        "Send as it is, {width:,} × {height:,}: {n:,} tokens",
+        size.tokens,
+        width=size.width,
+        height=size.height,
+    )
 
 
 def _thumbnail(file: Attachment) -> QLabel:
@@ -115,5 +133,5 @@ def _thumbnail(file: Attachment) -> QLabel:
         )
         picture.setDevicePixelRatio(2)
     shown.setPixmap(picture)
-    shown.setAccessibleName(f"Picture {file.name}")
+    shown.setAccessibleName(tr("Picture {file}", file=file.name))
     return shown

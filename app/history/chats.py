@@ -15,11 +15,12 @@ from app.history.recorder import Recorder
 from app.history.schema import HistoryError
 from app.history.store import Attachment, ConversationRow, Found, MessageRow, Store
 from app.history.tree import MessageTree
+from app.language import mark, tr
 
 if TYPE_CHECKING:
     from engine import Message
 
-INTERRUPTED = "The program ended while this was being said."
+INTERRUPTED = mark("The program ended while this was being said.")
 _OPEN, _UNSENT, _SYSTEM = "open", "unsent", "system"
 
 
@@ -111,7 +112,7 @@ class Chats(QObject):
     @property
     def title(self) -> str:
         row = self.store.conversation(self.current) if self.current is not None else None
-        return row.title if row else "New chat"
+        return row.title if row else tr("New chat")
 
     @property
     def system(self) -> str:
@@ -280,7 +281,7 @@ class Chats(QObject):
         reply.message = row.id
         ending = self.store.rounds.ending(row.id)
         if row.state == "interrupted":
-            return [reply, Note(INTERRUPTED)]
+            return [reply, Note(tr(INTERRUPTED))]
         return [reply, *(ending_notes(ending) if ending is not None else ())]
 
 

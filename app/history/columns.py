@@ -82,7 +82,7 @@ class StoredReply(Reply):
         count = len(self.texts)
         (stated,) = struct.unpack_from("<I", columns)
         if stated != count or len(columns) != 4 + count * 8:
-            raise ValueError("the columns of a reply have different lengths")
+            raise ValueError("the columns of a reply have different lengths")  # not translated: not shown
         at = 4
         self._kinds = bytearray(columns[at : at + count])
         self._thinking = bytearray(columns[at + count : at + 2 * count])
@@ -90,7 +90,7 @@ class StoredReply(Reply):
         self._round_of = array("L", array("I", columns[at + 4 * count :]))
         self._stored: Sequence[Round] = StoredRounds(rounds, fetch)
         if count and max(self._round_of) >= rounds:
-            raise ValueError("the columns of a reply name rounds that it does not have")
+            raise ValueError("the columns of a reply name rounds that it does not have")  # not translated: not shown
 
     @property  # type: ignore[override]
     def rounds(self) -> Sequence[Round]:

@@ -13,6 +13,7 @@ from app.chat.controller import ChatController
 from app.chat.transcript_view import TranscriptView
 from app.history.message_tools import MessageTools
 from app.history.sidebar import Sidebar
+from app.language import tr
 from app.message_bar import MessageBar
 from app.theme import Theme
 
@@ -200,7 +201,7 @@ class HistoryDesk(QObject):
     def delete_message(self) -> None:
         """Put a message and what follows it out of sight."""
         if (row := self.message()) is not None and (undo := self._chat.delete_message(row.id)) is not None:
-            self._offer_undo("The message and what followed it are deleted.", undo)
+            self._offer_undo(tr("The message and what followed it are deleted."), undo)
 
     # Conversations
 
@@ -216,7 +217,8 @@ class HistoryDesk(QObject):
         """Put a conversation out of sight."""
         row = self.chats.store.conversation(conversation)
         if row is not None and self.chats.delete(conversation):
-            self._offer_undo(f"“{row.title}” is deleted.", lambda: self.chats.restore(conversation))
+            sentence = tr("“{title}” is deleted.", title=row.title)
+            self._offer_undo(sentence, lambda: self.chats.restore(conversation))
 
     @Slot()
     def undo(self) -> None:
@@ -229,7 +231,7 @@ class HistoryDesk(QObject):
 
     def _offer_undo(self, sentence: str, undo: Callable[[], None]) -> None:
         self._undo = undo
-        self._bar.show_message(sentence, "info", ("Undo", self.undo))
+        self._bar.show_message(sentence, "info", (tr("Undo"), self.undo))
         self.refresh()
 
     @Slot()

@@ -57,7 +57,8 @@ def split_thinking(reply: Reply) -> tuple[str, str]:
 
 
 def _call_markdown(call: ToolCall) -> str:
-    return f"\n\n**Tool call: `{call.name}`** ({NOT_DONE})\n\n```json\n{arguments(call)}\n```\n\n"
+    body = arguments(call)
+    return f"\n\n**Tool call: `{call.name}`** ({NOT_DONE})\n\n```json\n{body}\n```\n\n"  # not translated: a file's text
 
 
 def _is_call(entry: Entry) -> bool:
@@ -104,23 +105,25 @@ def as_html(title: str, entries: Sequence[Entry], theme: Theme = LIGHT) -> str:
     """One page without scripts or other files, pictures inside; colours, and the shapes that say the same."""
     body = "\n".join(filter(None, (_block(entry) for entry in entries)))
     legend = " ".join(
-        f'<span class="{_CLASSES[k]}" title="{html.escape(WORDS[k])}">{SHORT_WORDS[k]}</span>' for k in CellKind
+        f'<span class="{_CLASSES[k]}" title="{html.escape(WORDS[k])}">{SHORT_WORDS[k]}</span>'  # not translated: markup
+        for k in CellKind
     )
     day = f"{datetime.now():%Y-%m-%d %H:%M}"
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>\n'
         f"<style>{_style(theme)}</style></head>\n<body><h1>{html.escape(title)}</h1>\n"
-        f'<p class="legend">{legend}</p>\n{body}\n<p class="note">Draftscope {__version__}, {day}</p></body></html>\n'
+        f'<p class="legend">{legend}</p>\n{body}\n'  # not translated: a file's text
+        f'<p class="note">Draftscope {__version__}, {day}</p></body></html>\n'
     )
 
 
 def _block(entry: Entry) -> str:
     if isinstance(entry, UserMessage):
         files = "".join(map(_file_html, entry.files))
-        return f'<div class="user">{files}{html.escape(entry.said)}</div>'
+        return f'<div class="user">{files}{html.escape(entry.said)}</div>'  # not translated: markup
     if isinstance(entry, Reply):
         calls = "".join(map(_call_html, _calls(entry)))
-        return f'<div class="reply">{"".join(_spans(entry))}</div>{calls}'
+        return f'<div class="reply">{"".join(_spans(entry))}</div>{calls}'  # not translated: markup
     if _is_call(entry):
         return ""  # it stands below its reply
     return f'<p class="note">{html.escape(entry.text)}</p>'
@@ -131,12 +134,13 @@ def _file_html(file: AttachedFile) -> str:
     if picture is None:
         return f"[{name}]<br>"
     size = f'width="{picture.width}" height="{picture.height}"'
-    return f'<img src="{picture.uri}" alt="{name}" title="{name}" {size}><br>'
+    return f'<img src="{picture.uri}" alt="{name}" title="{name}" {size}><br>'  # not translated: markup
 
 
 def _call_html(call: ToolCall) -> str:
     name, body = html.escape(call.name), html.escape(arguments(call))
-    return f'<div class="call">Tool call: <b>{name}</b> <small>{NOT_DONE}</small><pre>{body}</pre></div>'
+    title = f"Tool call: <b>{name}</b> <small>{NOT_DONE}</small>"  # not translated: a file's text
+    return f'<div class="call">{title}<pre>{body}</pre></div>'  # not translated: markup
 
 
 def _spans(reply: Reply) -> Iterator[str]:
@@ -157,7 +161,8 @@ def _spans(reply: Reply) -> Iterator[str]:
 def _style(theme: Theme) -> str:
     mark = "text-decoration-thickness:2px;text-underline-offset:3px"
     return (
-        f"body{{max-width:46rem;margin:2rem auto;padding:0 1rem;font:16px/1.6 system-ui,sans-serif;"
+        f"body{{max-width:46rem;margin:2rem auto;padding:0 1rem;"  # not translated: CSS
+        f"font:16px/1.6 system-ui,sans-serif;"
         f"background:{theme.surface};color:{theme.text}}}"
         f".user{{background:{theme.accent_soft};border-radius:12px;padding:.6rem 1rem;margin:1.5rem 0 1rem 15%;"
         "white-space:pre-wrap}.reply{white-space:pre-wrap}"

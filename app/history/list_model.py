@@ -11,9 +11,25 @@ from typing import Any
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt, QTimer, Slot
 
 from app.history.chats import Chats
+from app.language import mark, tr
 
 Index = QModelIndex | QPersistentModelIndex
 SEARCH_DELAY_MS = 120
+_MONTHS = (
+    mark("January"),
+    mark("February"),
+    mark("March"),
+    mark("April"),
+    mark("May"),
+    mark("June"),
+    mark("July"),
+    mark("August"),
+    mark("September"),
+    mark("October"),
+    mark("November"),
+    mark("December"),
+)
+"""Not those of the system's locale, whose language may be another one."""
 
 
 class Role(IntEnum):
@@ -81,7 +97,7 @@ class ConversationList(QAbstractListModel):
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole, Qt.ItemDataRole.ToolTipRole):
             return row.text
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return ", ".join(filter(None, (row.text, "pinned" if row.pinned else "", row.snippet)))
+            return ", ".join(filter(None, (row.text, tr("pinned") if row.pinned else "", row.snippet)))
         told = {Role.CONVERSATION: row.conversation, Role.SNIPPET: row.snippet, Role.PINNED: row.pinned}
         return told.get(role)  # type: ignore[call-overload]
 
@@ -101,7 +117,7 @@ class ConversationList(QAbstractListModel):
 
     def _found(self) -> list[Row]:
         found = self._chats.search(self._search)
-        heading = f"{len(found)} found" if found else "Nothing found"
+        heading = tr("{count} found", count=len(found)) if found else tr("Nothing found")
         rows = [Row(f.conversation.title, f.conversation.id, f.snippet, f.conversation.pinned) for f in found]
         return [Row(heading), *rows]
 
@@ -110,7 +126,7 @@ class ConversationList(QAbstractListModel):
         heading = ""
         for conversation in self._chats.rows():
             day = datetime.fromtimestamp(conversation.updated).date()
-            name = "Pinned" if conversation.pinned else day_name(day, self._today())
+            name = tr("Pinned") if conversation.pinned else day_name(day, self._today())
             if name != heading:
                 heading = name
                 rows.append(Row(heading))
@@ -121,9 +137,9 @@ class ConversationList(QAbstractListModel):
 def day_name(day: date, today: date) -> str:
     """A day as a heading: the nearer, the finer."""
     if day >= today:
-        return "Today"
+        return tr("Today")
     if day == today - timedelta(days=1):
-        return "Yesterday"
+        return tr("Yesterday")
     if day > today - timedelta(days=7):
-        return "Last seven days"
-    return f"{day:%B %Y}"
+        return tr("Last seven days")
+    return tr("{month} {year}", month=tr(_MONTHS[day.month - 1]), year=day.year)

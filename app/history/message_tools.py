@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QWidget
 
 from app.chat.transcript_view import TranscriptView
 from app.history.chats import Chats
+from app.language import tr
 from app.theme import GRID
 from app.widgets import label, named
 
@@ -26,7 +27,7 @@ class MessageTools(QFrame):
     def __init__(self, view: TranscriptView, chats: Chats, actions: Mapping[str, QAction]) -> None:
         super().__init__(view.viewport())
         self.setObjectName("messageTools")
-        self.setAccessibleName("What can be done with the message")
+        self.setAccessibleName(tr("What can be done with the message"))
         self.target = 0
         self._view = view
         self._chats = chats

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from app.history.schema import FILE_NAME, HistoryError
 from app.history.store import Store
+from app.language import tr
 
 
 def open_store(folder: Path) -> tuple[Store, str]:
@@ -15,4 +16,5 @@ def open_store(folder: Path) -> tuple[Store, str]:
         return Store(folder / FILE_NAME), ""
     except HistoryError as error:
         passing = Path(tempfile.mkdtemp(prefix="draftscope-"))
-        return Store(passing / FILE_NAME), f"{error} What is said now is kept in {passing} only."
+        where = tr("What is said now is kept in {folder} only.", folder=passing)
+        return Store(passing / FILE_NAME), f"{error} {where}"

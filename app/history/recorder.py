@@ -12,6 +12,7 @@ from pathlib import Path
 
 from app.history.rounds import RoundTable
 from app.history.schema import Connection, HistoryError, connect
+from app.language import tr
 from engine import Failed, Finished, Record, Round
 
 AGAIN_S = 10.0
@@ -47,7 +48,7 @@ class Recorder:
             self._failed_at = self._clock()
             self.close()
             if ends:
-                self.problem = f"The reply is not kept: copy what you need of it. {error}"
+                self.problem = f"{tr('The reply is not kept: copy what you need of it.')} {error}"
 
     def close(self) -> None:
         """Let go of the file."""

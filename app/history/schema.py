@@ -6,6 +6,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+from app.language import mark, tr
+
 FILE_NAME = "history.sqlite3"
 BUSY_MS = 5000
 
@@ -85,7 +87,7 @@ MIGRATIONS = (
     """
     -- Pixels to which a picture's longest side is scaled down for the model; 0: it is read as it is.
     ALTER TABLE attachments ADD COLUMN longest INTEGER NOT NULL DEFAULT 0;
-    """,
+    """,  # not translated: SQL
 )
 
 
@@ -106,21 +108,25 @@ class Connection(sqlite3.Connection):
             raise HistoryError(sentence(self.path, error)) from error
 
 
+_REMEDIES = {
+    sqlite3.SQLITE_FULL: mark("its disk is full; make room and do it again"),
+    sqlite3.SQLITE_BUSY: mark("another program holds it; end that program, or wait, and do it again"),
+    sqlite3.SQLITE_LOCKED: mark("another program holds it; end that program, or wait, and do it again"),
+    sqlite3.SQLITE_READONLY: mark("it may not be written to; make the file and its folder writable"),
+    sqlite3.SQLITE_CANTOPEN: mark("it cannot be opened; make its folder readable and writable"),
+    sqlite3.SQLITE_PERM: mark("it may not be written to; make the file and its folder writable"),
+    sqlite3.SQLITE_IOERR: mark("its disk failed or has no room ({reason}); look at the disk and do it again"),
+    sqlite3.SQLITE_CORRUPT: mark("it is damaged; close the program and put a copy of the file in its place"),
+    sqlite3.SQLITE_NOTADB: mark("it is no database; close the program and put a copy of the file in its place"),
+}
+_OTHERWISE = mark("{reason}; do it again")
+
+
 def sentence(path: Path, error: sqlite3.Error) -> str:
     """What failed, where, and what to do about it."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    remedies = {
-        sqlite3.SQLITE_FULL: "its disk is full; make room and do it again",
-        sqlite3.SQLITE_BUSY: "another program holds it; end that program, or wait, and do it again",
-        sqlite3.SQLITE_LOCKED: "another program holds it; end that program, or wait, and do it again",
-        sqlite3.SQLITE_READONLY: "it may not be written to; make the file and its folder writable",
-        sqlite3.SQLITE_CANTOPEN: "it cannot be opened; make its folder readable and writable",
-        sqlite3.SQLITE_PERM: "it may not be written to; make the file and its folder writable",
-        sqlite3.SQLITE_IOERR: f"its disk failed or has no room ({error}); look at the disk and do it again",
-        sqlite3.SQLITE_CORRUPT: "it is damaged; close the program and put a copy of the file in its place",
-        sqlite3.SQLITE_NOTADB: "it is no database; close the program and put a copy of the file in its place",
-    }
-    return f"The history {path} cannot be used now: {remedies.get(code, f'{error}; do it again')}."
+    remedy = _REMEDIES.get(code, _OTHERWISE)
+    return tr("The history {path} cannot be used now: {remedy}.", path=path, remedy=tr(remedy, reason=error))
 
 
 def connect(path: Path, busy_ms: int = BUSY_MS) -> Connection:
@@ -157,7 +163,12 @@ def open_database(path: Path, busy_ms: int = BUSY_MS) -> Connection:
     except (OSError, sqlite3.Error) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise HistoryError(
-            f"The history {path} cannot be opened ({reason}); make its folder writable, and start the program again."
+            tr(
+                "The history {path} cannot be opened ({reason}); make its folder writable, "
+                "and start the program again.",
+                path=path,
+                reason=reason,
+            )
         ) from error
     return connection
 
@@ -166,7 +177,9 @@ def migrate(connection: Connection, path: Path) -> None:
     """Apply the migrations that the file lacks, each whole or not at all; a copy is kept of a file that had any."""
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > len(MIGRATIONS):
-        raise HistoryError(f"The history {path} was written by a newer Draftscope; update the program to open it.")
+        raise HistoryError(
+            tr("The history {path} was written by a newer Draftscope; update the program to open it.", path=path)
+        )
     if 0 < version < len(MIGRATIONS):
         copy = path.with_suffix(f".v{version}.sqlite3")
         if not copy.exists():

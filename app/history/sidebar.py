@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QPoint, QRect, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QColor, QFont, QKeyEvent, QPainter
+from PySide6.QtGui import QAction, QColor, QFont, QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 from app.history.chats import Chats
 from app.history.list_model import ConversationList, Role
 from app.icons import pixmap
+from app.language import tr
 from app.theme import GRID, Theme
 from app.widgets import named, tool
 
@@ -125,18 +126,18 @@ class Sidebar(QWidget):
         self._chats = chats
         self.model = ConversationList(chats, parent=self)
         self.field = QLineEdit()
-        self.field.setPlaceholderText("Search conversations")
-        self.field.setAccessibleName("Search conversations")
+        self.field.setPlaceholderText(tr("Search conversations"))
+        self.field.setAccessibleName(tr("Search conversations"))
         self.field.setClearButtonEnabled(True)
         for button in self.field.findChildren(QToolButton):
-            button.setAccessibleName("Clear the search")
+            button.setAccessibleName(tr("Clear the search"))
         self.field.textChanged.connect(self.model.search)
         self.field.installEventFilter(self)
         self.list = self._make_list(theme)
         row = QHBoxLayout()
         row.setSpacing(GRID)
         row.addWidget(self.field, 1)
-        row.addWidget(tool("new", "New chat (Ctrl+N)", self.new_wanted.emit))
+        row.addWidget(tool("new", tr("New chat (Ctrl+N)"), self.new_wanted.emit))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, GRID, 0, 0)
         column.setSpacing(GRID // 2)
@@ -154,7 +155,7 @@ class Sidebar(QWidget):
         view.setModel(self.model)
         self._delegate = ConversationDelegate(theme, view)
         view.setItemDelegate(self._delegate)
-        view.setAccessibleName("Conversations")
+        view.setAccessibleName(tr("Conversations"))
         view.setFrameShape(QFrame.Shape.NoFrame)
         view.setMouseTracking(True)
         view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -225,13 +226,15 @@ class Sidebar(QWidget):
         if not conversation:
             return None
         menu = QMenu(self)
-        for text, slot in (
-            ("&Open\tEnter", lambda: self._open(conversation)),
-            ("&Rename\tF2", lambda: self.list.edit(index)),
-            ("Un&pin\tP" if index.data(Role.PINNED) else "&Pin\tP", lambda: self._pin(conversation)),
-            ("&Delete\tDel", lambda: self.delete_wanted.emit(conversation)),
+        pin = tr("Un&pin") if index.data(Role.PINNED) else tr("&Pin")
+        for text, key, slot in (
+            (tr("&Open"), Qt.Key.Key_Enter, lambda: self._open(conversation)),
+            (tr("&Rename"), Qt.Key.Key_F2, lambda: self.list.edit(index)),
+            (pin, Qt.Key.Key_P, lambda: self._pin(conversation)),
+            (tr("&Delete"), Qt.Key.Key_Delete, lambda: self.delete_wanted.emit(conversation)),
         ):
-            action = QAction(text, menu)
+            named_key = QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText)
+            action = QAction(f"{text}\t{named_key}", menu)
             action.triggered.connect(slot)
             menu.addAction(action)
         return menu

@@ -18,6 +18,7 @@ from typing import Literal
 
 from app.history.rounds import RoundTable
 from app.history.schema import open_database
+from app.language import tr
 
 KEEP_DELETED_S = 30 * 86_400
 WINDOW_WAITS_MS = 1000
@@ -104,8 +105,10 @@ class Store:
 
     def conversations(self) -> list[ConversationRow]:
         """All that are not deleted, the pinned ones first, each group newest first."""
-        where = "deleted IS NULL ORDER BY pinned DESC, updated DESC, id DESC"
-        return [_conversation(row) for row in self._db.execute(f"SELECT {_LISTED} FROM conversations WHERE {where}")]
+        query = f"""
+            SELECT {_LISTED} FROM conversations WHERE deleted IS NULL ORDER BY pinned DESC, updated DESC, id DESC
+        """
+        return [_conversation(row) for row in self._db.execute(query)]
 
     def conversation(self, conversation: int) -> ConversationRow | None:
         """One that is not deleted."""
@@ -295,8 +298,8 @@ class Store:
 
 
 MOST_TITLE = 60
-_MESSAGE = "id, parent, role, content, created, model, state, ending"
-_LISTED = "id, title, created, updated, pinned"
+_MESSAGE = "id, parent, role, content, created, model, state, ending"  # not translated: SQL
+_LISTED = "id, title, created, updated, pinned"  # not translated: SQL
 
 
 def _conversation(row: Sequence[object]) -> ConversationRow:
@@ -304,7 +307,7 @@ def _conversation(row: Sequence[object]) -> ConversationRow:
     assert isinstance(made, int)
     assert isinstance(created, float)
     assert isinstance(updated, float)
-    return ConversationRow(made, str(title) or "New chat", created, updated, bool(pinned))
+    return ConversationRow(made, str(title) or tr("New chat"), created, updated, bool(pinned))
 
 
 def _id(cursor: sqlite3.Cursor) -> int:

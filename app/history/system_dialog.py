@@ -6,6 +6,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.history.chats import Chats
+from app.language import tr
 from app.theme import GRID
 from app.widgets import label
 
@@ -16,14 +17,14 @@ class SystemDialog(QDialog):
     def __init__(self, chats: Chats, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("systemDialog")
-        self.setWindowTitle("System prompt")
+        self.setWindowTitle(tr("System prompt"))
         self.resize(70 * GRID, 40 * GRID)
         self._chats = chats
         self.edit = QPlainTextEdit(chats.system)
-        self.edit.setAccessibleName("System prompt")
-        self.edit.setPlaceholderText("You are a patient teacher. Answer in two sentences.")
+        self.edit.setAccessibleName(tr("System prompt"))
+        self.edit.setPlaceholderText(tr("You are a patient teacher. Answer in two sentences."))
         self.edit.setTabChangesFocus(True)
-        lead = (
+        lead = tr(
             "The model reads this before the conversation. It belongs to this conversation; a new one begins with it."
         )
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
