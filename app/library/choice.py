@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from app.language import tr, trn
 from app.settings import RecentModel
 
 if TYPE_CHECKING:
@@ -41,13 +42,18 @@ def classify(paths: Sequence[Path]) -> Choice:
             kinds["model"].append(path)
         elif not is_weights(path):
             return Choice(
-                problem=f"{path.name} is no model: drop a checkpoint folder, a .safetensors or a .gguf file, "
-                "and a sidecar (mtp….safetensors) with it if you like."
+                problem=tr(
+                    "{name} is no model: drop a checkpoint folder, a .safetensors or a .gguf file, "
+                    "and a sidecar (mtp….safetensors) with it if you like.",
+                    name=path.name,
+                )
             )
         else:
             kinds["sidecar" if is_sidecar(path) else "mmproj" if is_tower(path) else "model"].append(path)
     if any(len(found) > 1 for found in kinds.values()):
-        return Choice(problem="Drop one checkpoint at a time, with one sidecar at most; for shards drop their folder.")
+        return Choice(
+            problem=tr("Drop one checkpoint at a time, with one sidecar at most; for shards drop their folder.")
+        )
     model, sidecar, mmproj = (next(iter(found), None) for found in kinds.values())
     return Choice(model, sidecar, mmproj)
 
@@ -57,8 +63,11 @@ def open_choice(choice: Choice, model: ModelInfo | None, load: Load) -> str:
     if choice.model is not None:
         load(choice.model, choice.sidecar, choice.mmproj)
     elif choice.problem or model is None:
-        kind = "A sidecar" if choice.sidecar else "A vision tower"
-        return choice.problem or f"{kind} goes with a checkpoint: open the checkpoint first."
+        if choice.sidecar:
+            alone = tr("A sidecar goes with a checkpoint: open the checkpoint first.")
+        else:
+            alone = tr("A vision tower goes with a checkpoint: open the checkpoint first.")
+        return choice.problem or alone
     else:
         own = Path(model.sidecar) if model.sidecar else None
         load(Path(model.path), choice.sidecar or own, choice.mmproj)
@@ -91,7 +100,7 @@ def recent_label(recent: RecentModel) -> str:
     label = path.name or recent.path
     if recent.sidecar:
         label += f" + {Path(recent.sidecar).name}"
-    return label if is_there(recent) else f"{label} (missing)"
+    return label if is_there(recent) else tr("{model} (missing)", model=label)
 
 
 def is_there(recent: RecentModel) -> bool:
@@ -101,23 +110,25 @@ def is_there(recent: RecentModel) -> bool:
 
 def facts(info: ModelInfo) -> str:
     """A model in one line: kind, size, and where its drafts come from."""
-    kind = "mixture of experts" if "moe" in info.architecture else "dense"
+    kind = tr("mixture of experts") if "moe" in info.architecture else tr("dense")
     drafts = {
-        "checkpoint": "MTP layer in the checkpoint",
-        "sidecar": f"MTP from {Path(info.sidecar).name}" if info.sidecar else "MTP from a sidecar",
-        "none": "no MTP layer",
+        "checkpoint": tr("MTP layer in the checkpoint"),
+        "sidecar": tr("MTP from {file}", file=Path(info.sidecar).name) if info.sidecar else tr("MTP from a sidecar"),
+        "none": tr("no MTP layer"),
     }[info.mtp]
-    layers = f"{info.layers} layers"
-    sight = (f"sees with {Path(info.mmproj).name}" if info.mmproj else "sees pictures",) if info.vision else ()
-    return " · ".join((kind, layers, parameters_text(info.parameters), size_text(info.weight_bytes), drafts, *sight))
+    layers = trn("{n} layer", "{n} layers", info.layers)
+    told = [kind, layers, parameters_text(info.parameters), size_text(info.weight_bytes), drafts]
+    if info.vision:
+        told.append(tr("sees with {file}", file=Path(info.mmproj).name) if info.mmproj else tr("sees pictures"))
+    return " · ".join(told)
 
 
 def parameters_text(count: int) -> str:
     """A number of parameters in words."""
     for limit, unit in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
         if count >= limit:
-            return f"{count / limit:.1f} {unit} parameters"
-    return f"{count} parameters"
+            return tr("{count} parameters", count=f"{count / limit:.1f} {unit}")
+    return trn("{n} parameter", "{n} parameters", count)
 
 
 def size_text(size: int) -> str:
@@ -125,4 +136,4 @@ def size_text(size: int) -> str:
     for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
         if size >= 1024**power:
             return f"{size / 1024**power:.1f} {unit}"
-    return f"{size} bytes"
+    return trn("{n} byte", "{n} bytes", size)

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
+from app.language import tr
 from app.library.choice import size_text
 from app.library.entries import Companion, Entry, facts_table
 from app.theme import GRID
@@ -30,17 +31,17 @@ class Details(QWidget):
         self.area = named(QScrollArea(), "settingsScroll")
         self.area.setWidgetResizable(True)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setAccessibleName("Facts about the chosen file")
+        self.area.setAccessibleName(tr("Facts about the chosen file"))
         self.sidecar, self.tower = QComboBox(), QComboBox()
-        self.sidecar.setAccessibleName("Sidecar to open with it")
-        self.tower.setAccessibleName("Vision tower to open with it")
-        self._with = _captioned("Drafts from", self.sidecar)
-        self._sees = _captioned("Sees with", self.tower)
-        self.open = push("Open", self._open, kind="primary", name="Open the chosen model")
-        tip = "Show the file in the system's file manager"
-        self.reveal = push("Show in folder", self._reveal, tip=tip)
-        tip = "Take it off this list; the file itself stays where it is"
-        self.forget = push("Forget", self._forget, name="Forget the chosen file", tip=tip)
+        self.sidecar.setAccessibleName(tr("Sidecar to open with it"))
+        self.tower.setAccessibleName(tr("Vision tower to open with it"))
+        self._with = _captioned(tr("Drafts from"), self.sidecar)
+        self._sees = _captioned(tr("Sees with"), self.tower)
+        self.open = push(tr("Open"), self._open, kind="primary", name=tr("Open the chosen model"))
+        tip = tr("Show the file in the system's file manager")
+        self.reveal = push(tr("Show in folder"), self._reveal, tip=tip)
+        tip = tr("Take it off this list; the file itself stays where it is")
+        self.forget = push(tr("Forget"), self._forget, name=tr("Forget the chosen file"), tip=tip)
         buttons = QHBoxLayout()
         buttons.setSpacing(GRID)
         buttons.addWidget(self.forget)
@@ -64,7 +65,7 @@ class Details(QWidget):
         self.sidecar.clear()
         if entry is not None and entry.sidecars:
             inside = entry.report.mtp not in ("", "none")
-            self.sidecar.addItem("the checkpoint's own MTP layer" if inside else "nothing: no sidecar", None)
+            self.sidecar.addItem(tr("the checkpoint's own MTP layer") if inside else tr("nothing: no sidecar"), None)
             for companion in entry.sidecars:
                 self.sidecar.addItem(companion.path.name, companion.path)
             if not inside:
@@ -81,7 +82,7 @@ class Details(QWidget):
         if entry is None or not entry.towers:
             return
         inside = entry.report.vision == "inside"  # else it says why there is none
-        self.tower.addItem("the checkpoint's own vision tower" if inside else "nothing: no pictures", None)
+        self.tower.addItem(tr("the checkpoint's own vision tower") if inside else tr("nothing: no pictures"), None)
         for companion in entry.towers:
             self.tower.addItem(companion.path.name, companion.path)
         remembered = self.tower.findText(Path(self.remembered.get(entry.report.path, "")).name)
@@ -123,27 +124,29 @@ def _page(entry: Entry | None) -> QWidget:
     column.setContentsMargins(0, 0, GRID, 0)
     column.setSpacing(GRID)
     if entry is None:
-        column.addWidget(label("Choose a file on the left to read what is in it.", "lead", wrap=True))
+        column.addWidget(label(tr("Choose a file on the left to read what is in it."), "lead", wrap=True))
         column.addStretch(1)
         return page
     report = entry.report
     column.addWidget(label(report.name, "title", wrap=True))
     if not entry.openable:
-        said = report.problems or ("It goes with a checkpoint: put it beside the checkpoint, or drop both together.",)
-        _list(column, "What is wrong" if report.problems else "Not a model by itself", said)
-    column.addWidget(_table(facts_table(entry)))
+        said = report.problems or (
+            tr("It goes with a checkpoint: put it beside the checkpoint, or drop both together."),
+        )
+        _list(column, tr("What is wrong") if report.problems else tr("Not a model by itself"), said)
+    column.addWidget(_table(facts_table(entry), report.path))
     if entry.companions:
-        _list(column, "Beside it", tuple(_companion(companion) for companion in entry.companions))
+        _list(column, tr("Beside it"), tuple(_companion(companion) for companion in entry.companions))
     if report.notes:
-        _list(column, "Notes", report.notes)
+        _list(column, tr("Notes"), report.notes)
     column.addStretch(1)
     return page
 
 
 def _companion(companion: Companion) -> str:
-    kind = "sidecar" if companion.report.kind == "sidecar" else "vision tower"
+    kind = tr("sidecar") if companion.report.kind == "sidecar" else tr("vision tower")
     line = f"{companion.path.name}: {kind}, {size_text(companion.report.weight_bytes)}"
-    return f"{line}. Does not fit: {companion.problem}" if companion.problem else line
+    return tr("{line}. Does not fit: {problem}", line=line, problem=companion.problem) if companion.problem else line
 
 
 def _list(column: QVBoxLayout, heading: str, lines: tuple[str, ...]) -> None:
@@ -155,7 +158,8 @@ def _list(column: QVBoxLayout, heading: str, lines: tuple[str, ...]) -> None:
         column.addWidget(text)
 
 
-def _table(rows: list[tuple[str, str]]) -> QWidget:
+def _table(rows: list[tuple[str, str]], path: str) -> QWidget:
+    """Names and values; the path may be broken over lines."""
     table = QWidget()
     grid = QGridLayout(table)
     grid.setContentsMargins(0, 0, 0, 0)
@@ -164,7 +168,7 @@ def _table(rows: list[tuple[str, str]]) -> QWidget:
     grid.setColumnStretch(1, 1)
     top = Qt.AlignmentFlag.AlignTop
     for number, (name, value) in enumerate(rows):
-        text = label(value.replace("/", "/\u200b") if name == "Place" else value, wrap=True)
+        text = label(value.replace("/", "/\u200b") if value == path else value, wrap=True)
         caption = label(name, "caption")
         caption.setContentsMargins(0, 1, 0, 0)  # its smaller type on the line of the value
         grid.addWidget(caption, number, 0, top)

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.language import mark, tr, trn
 from app.library.catalogue import Catalogue
 from app.library.details import Details
 from app.library.list_view import EntryDelegate, EntryModel
@@ -28,7 +29,7 @@ from app.library.scan import usual_folders
 from app.theme import GRID, Theme
 from app.widgets import label, named, push
 
-INVITATION = (
+INVITATION = mark(
     "Watch a folder, and the checkpoints in it are listed here with what their headers say. Weights are not read, and "
     "no folder is looked into unasked."
 )
@@ -45,20 +46,20 @@ class LibraryDialog(QDialog):
     def __init__(self, catalogue: Catalogue, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("libraryDialog")
-        self.setWindowTitle("Library")
+        self.setWindowTitle(tr("Library"))
         self.resize(120 * GRID, 76 * GRID)
         self._catalogue = catalogue
-        self.search = QLineEdit(placeholderText="Search by name, type or folder", clearButtonEnabled=True)
-        self.search.setAccessibleName("Search the library")
+        self.search = QLineEdit(placeholderText=tr("Search by name, type or folder"), clearButtonEnabled=True)
+        self.search.setAccessibleName(tr("Search the library"))
         for clear in self.search.findChildren(QToolButton):
-            clear.setAccessibleName("Clear the search")
+            clear.setAccessibleName(tr("Clear the search"))
         self.search.textChanged.connect(self._show)
         self.model = EntryModel()
         self.delegate = EntryDelegate(theme)
         self.list = named(QListView(), "libraryList")
         self.list.setModel(self.model)
         self.list.setItemDelegate(self.delegate)
-        self.list.setAccessibleName("Checkpoints")
+        self.list.setAccessibleName(tr("Checkpoints"))
         self.list.setUniformItemSizes(True)
         self.list.setMouseTracking(True)
         self.list.selectionModel().currentChanged.connect(self._on_current)
@@ -68,13 +69,15 @@ class LibraryDialog(QDialog):
         self.details.forget_requested.connect(self.forget_requested)
         self.state = label("", "caption", wrap=True)
         self.meter = QProgressBar(textVisible=False)
-        self.meter.setAccessibleName("Progress of reading headers")
-        self.folders_button = push("Folders", name="Watched folders")
+        self.meter.setAccessibleName(tr("Progress of reading headers"))
+        self.folders_button = push(tr("Folders"), name=tr("Watched folders"))
         self.folders_menu = QMenu(self.folders_button)
         self.folders_menu.setToolTipsVisible(True)
         self.folders_menu.aboutToShow.connect(self._fill_folders)
         self.folders_button.setMenu(self.folders_menu)
-        self.download_button = push("Download…", self.download_requested.emit, name="Download a model from the hub")
+        self.download_button = push(
+            tr("Download…"), self.download_requested.emit, name=tr("Download a model from the hub")
+        )
         self.invitation = self._make_invitation()
         self._wanted: Path | None = None
         self._arrange()
@@ -87,12 +90,12 @@ class LibraryDialog(QDialog):
         column = QVBoxLayout(card)
         column.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         column.setSpacing(GRID)
-        column.addWidget(label("Your own models", "heading"))
-        column.addWidget(label(INVITATION, "caption", wrap=True))
-        self.first_folder = push("Watch a folder…", self.choose_folder, kind="primary")
+        column.addWidget(label(tr("Your own models"), "heading"))
+        column.addWidget(label(tr(INVITATION), "caption", wrap=True))
+        self.first_folder = push(tr("Watch a folder…"), self.choose_folder, kind="primary")
         column.addWidget(self.first_folder)
         for offer in usual_folders(os.environ, Path.home()):
-            button = push(f"Watch {offer.name}", tip=str(offer.path))
+            button = push(tr("Watch {folder}", folder=offer.name), tip=str(offer.path))
             button.clicked.connect(lambda _=False, path=offer.path: self._watch(path))
             column.addWidget(button)
         return card
@@ -139,7 +142,7 @@ class LibraryDialog(QDialog):
     @Slot()
     def choose_folder(self) -> None:
         """Ask for one more folder to watch."""
-        if folder := QFileDialog.getExistingDirectory(self, "Watch a folder for checkpoints", str(Path.home())):
+        if folder := QFileDialog.getExistingDirectory(self, tr("Watch a folder for checkpoints"), str(Path.home())):
             self._watch(Path(folder))
 
     def _watch(self, folder: Path) -> None:
@@ -152,27 +155,31 @@ class LibraryDialog(QDialog):
     def _fill_folders(self) -> None:
         menu, watched = self.folders_menu, self._catalogue.folders
         menu.clear()
-        menu.addAction("Watch a folder…").triggered.connect(self.choose_folder)
+        menu.addAction(tr("Watch a folder…")).triggered.connect(self.choose_folder)
         for offer in usual_folders(os.environ, Path.home()):
             if offer.path not in watched:
-                action = menu.addAction(f"Watch {offer.name}")
+                action = menu.addAction(tr("Watch {folder}", folder=offer.name))
                 action.setToolTip(str(offer.path))
                 action.triggered.connect(lambda _=False, path=offer.path: self._watch(path))
         menu.addSeparator()
-        menu.addAction("Read again").triggered.connect(self._catalogue.refresh)
+        menu.addAction(tr("Read again")).triggered.connect(self._catalogue.refresh)
         if watched:
             menu.addSeparator()
         for folder in watched:
-            action = menu.addAction(f"Stop watching {folder.name or folder}")
+            action = menu.addAction(tr("Stop watching {folder}", folder=folder.name or folder))
             action.setToolTip(str(folder))
             action.triggered.connect(lambda _=False, path=folder: self._unwatch(path))
 
     def show_downloading(self, share: float | None, unfinished: int) -> None:
         """How far the download that runs is, if one does, or how many wait to be resumed."""
         if share is not None:
-            self.download_button.setText(f"Downloading: {share:.0%}…".replace("%", " %"))
+            percent = f"{share:.0%}".replace("%", " %")
+            self.download_button.setText(tr("Downloading: {percent}…", percent=percent))
+        elif unfinished:
+            said = trn("Downloads: {n} unfinished…", "Downloads: {n} unfinished…", unfinished)
+            self.download_button.setText(said)
         else:
-            self.download_button.setText(f"Downloads: {unfinished} unfinished…" if unfinished else "Download…")
+            self.download_button.setText(tr("Download…"))
 
     def choose_in(self, folder: Path) -> None:
         """Choose the first entry of a folder, as soon as it is there."""
@@ -200,13 +207,17 @@ class LibraryDialog(QDialog):
     def _state(self) -> str:
         shown = self._catalogue
         if shown.reading:
-            return f"Reading headers: {shown.done} of {shown.total}" if shown.total else "Looking through the folders…"
+            if not shown.total:
+                return tr("Looking through the folders…")
+            return tr("Reading headers: {done} of {total}", done=shown.done, total=shown.total)
         if not shown.entries:
-            return "Nothing that looks like a checkpoint was found in the watched folders."
+            return tr("Nothing that looks like a checkpoint was found in the watched folders.")
         if not self.model.rows:
-            return f"None of {len(shown.entries)} matches the search."
+            count = len(shown.entries)
+            return trn("None of {n} matches the search.", "None of {n} matches the search.", count)
         usable = sum(entry.openable for entry in shown.entries)
-        return f"{usable} of {len(shown.entries)} can be opened"
+        count = len(shown.entries)
+        return trn("{usable} of {n} can be opened", "{usable} of {n} can be opened", count, usable=usable)
 
     @Slot(QModelIndex)
     def _on_current(self, index: QModelIndex) -> None:

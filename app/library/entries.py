@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.language import tr, trn
 from app.library.choice import parameters_text, size_text
 
 if TYPE_CHECKING:
     from engine import Report
 
+TOWER = "vision tower"  # not translated: the engine's word for such a file
 Problems = Mapping[tuple[str, str], str]
 """(checkpoint, companion) → why the two do not fit, '' if they do. Pairs not looked at yet are missing."""
 
@@ -52,7 +54,7 @@ class Entry:
     @property
     def towers(self) -> tuple[Companion, ...]:
         """The vision towers that fit."""
-        return tuple(c for c in self.companions if c.report.kind == "vision tower" and not c.problem)
+        return tuple(c for c in self.companions if c.report.kind == TOWER and not c.problem)
 
     @property
     def haystack(self) -> str:
@@ -72,7 +74,7 @@ def pairs(reports: Iterable[Report]) -> list[tuple[Report, Report]]:
     """Every checkpoint with every sidecar and vision tower beside it."""
     reports = list(reports)
     models = [report for report in reports if report.kind == "model"]
-    others = [report for report in reports if report.kind in ("sidecar", "vision tower")]
+    others = [report for report in reports if report.kind in ("sidecar", TOWER)]
     return [(m, o) for m in models for o in others if beside(Path(m.path), Path(o.path))]
 
 
@@ -95,10 +97,10 @@ def headline(entry: Entry) -> str:
     report = entry.report
     if not entry.openable:
         if report.kind == "sidecar" and report.usable:
-            return f"Sidecar · {size_text(report.weight_bytes)} · no checkpoint beside it"
-        if report.kind == "vision tower":
-            return f"Vision tower · {size_text(report.weight_bytes)} · no checkpoint beside it"
-        return report.problems[0] if report.problems else "Not a model"
+            return " · ".join((tr("Sidecar"), size_text(report.weight_bytes), tr("no checkpoint beside it")))
+        if report.kind == TOWER:
+            return " · ".join((tr("Vision tower"), size_text(report.weight_bytes), tr("no checkpoint beside it")))
+        return report.problems[0] if report.problems else tr("Not a model")
     types = "/".join(use.format for use in report.formats[:2])
     return " · ".join((parameters_text(report.parameters), size_text(report.weight_bytes), types, drafts(entry)))
 
@@ -106,47 +108,59 @@ def headline(entry: Entry) -> str:
 def drafts(entry: Entry) -> str:
     """Where drafts could come from, in a few words."""
     if entry.report.mtp not in ("", "none"):
-        return "MTP inside"
-    return "MTP sidecar beside it" if entry.sidecars else "no MTP"
+        return tr("MTP inside")
+    return tr("MTP sidecar beside it") if entry.sidecars else tr("no MTP")
 
 
 def facts_table(entry: Entry) -> list[tuple[str, str]]:
     """(name, value) of everything that the headers tell."""
     report = entry.report
-    rows = [("Place", report.path), ("Files", _files(report))]
+    rows = [(tr("Place"), report.path), (tr("Files"), _files(report))]
     if report.weight_bytes:
-        rows.append(("Size", f"{size_text(report.weight_bytes)}, {parameters_text(report.parameters)}"))
+        rows.append((tr("Size"), f"{size_text(report.weight_bytes)}, {parameters_text(report.parameters)}"))
     if report.formats:
-        rows.append(("Types", ", ".join(f"{u.format} {_share(u.nbytes, report.weight_bytes)}" for u in report.formats)))
+        rows.append(
+            (tr("Types"), ", ".join(f"{u.format} {_share(u.nbytes, report.weight_bytes)}" for u in report.formats))
+        )
     if report.kind != "model":
         return rows
-    layers = f"{report.linear_layers} DeltaNet and {report.full_layers} attention layers, width {report.hidden_size:,}"
-    if report.experts:
-        layers += f", {report.experts} experts of which {report.experts_per_token} are used per token"
     rows += [
-        ("Architecture", f"{report.architecture}: {layers}"),
-        ("Context", f"{report.context:,} tokens"),
-        ("MTP layer", _mtp(report)),
-        ("Vision", report.vision or "none"),
-        ("Memory", report.memory),
-        ("Tokenizer", report.tokenizer or "missing"),
+        (tr("Architecture"), f"{report.architecture}: {_layers(report)}"),
+        (tr("Context"), trn("{n:,} token", "{n:,} tokens", report.context)),
+        (tr("MTP layer"), _mtp(report)),
+        (tr("Vision"), tr("inside") if report.vision == "inside" else report.vision or tr("none")),
+        (tr("Memory"), report.memory),
+        (tr("Tokenizer"), report.tokenizer or tr("missing")),
     ]
     return rows
 
 
 def _files(report: Report) -> str:
-    count = len(report.files)
-    if count <= 1:
-        return f"1 {report.container} file" if report.container else "1 file"
-    return f"{count} {report.container} files"
+    count = max(1, len(report.files))
+    if not report.container:
+        return trn("{n} file", "{n} files", count)
+    return trn("{n} {container} file", "{n} {container} files", count, container=report.container)
+
+
+def _layers(report: Report) -> str:
+    counts = {"linear": report.linear_layers, "full": report.full_layers, "width": report.hidden_size}
+    if not report.experts:
+        return tr("{linear} DeltaNet and {full} attention layers, width {width:,}", **counts)
+    return tr(
+        "{linear} DeltaNet and {full} attention layers, width {width:,}, {experts} experts of which {used} are used "
+        "per token",
+        experts=report.experts,
+        used=report.experts_per_token,
+        **counts,
+    )
 
 
 def _share(part: int, whole: int) -> str:
     percent = 100 * part / whole if whole else 0
-    return "under 1 %" if percent < 1 else f"{percent:.0f} %"
+    return tr("under 1 %") if percent < 1 else f"{percent:.0f} %"
 
 
 def _mtp(report: Report) -> str:
     if report.mtp == "inside":
-        return "inside"
-    return "none" if report.mtp in ("", "none") else f"in {report.mtp}"
+        return tr("inside")
+    return tr("none") if report.mtp in ("", "none") else tr("in {place}", place=report.mtp)

@@ -9,6 +9,7 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelInde
 from PySide6.QtGui import QColor, QFont, QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
+from app.language import tr
 from app.library.entries import Entry, headline
 from app.theme import GRID, Theme
 
@@ -49,8 +50,8 @@ class EntryModel(QAbstractListModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return entry.report.path
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            usable = "" if entry.openable else "Cannot be opened. "
-            return f"{entry.report.name}. {usable}{headline(entry)}"
+            name, more = entry.report.name, headline(entry)
+            return f"{name}. {more}" if entry.openable else tr("{name}. Cannot be opened. {why}", name=name, why=more)
         return None
 
 

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.icons import SIZE, put_icon
+from app.language import mark, tr
 from app.library.choice import facts, is_there, recent_label, size_text
 from app.settings import RecentModel
 from app.theme import GRID
@@ -31,8 +32,8 @@ from engine import LoadProgress
 if TYPE_CHECKING:
     from engine import ModelInfo
 
-FILTER = "Models (*.safetensors *.gguf);;All files (*)"
-SIDECAR_FILTER = "Sidecars (*.safetensors *.gguf);;All files (*)"
+FILTER = mark("Models (*.safetensors *.gguf);;All files (*)")
+SIDECAR_FILTER = mark("Sidecars (*.safetensors *.gguf);;All files (*)")
 
 
 class ElidedLabel(QLabel):
@@ -89,12 +90,12 @@ class ModelButton(QToolButton):
         for child in (self._name, self._facts, self._arrow):
             child.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._arrow.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._arrow.setAccessibleName("Opens the menu of models")
+        self._arrow.setAccessibleName(tr("Opens the menu of models"))
 
     def say(self, name: str, facts_line: str) -> None:
         self._name.show_text(name)
         self._facts.show_text(facts_line)
-        self.setAccessibleName(f"Model: {name}")
+        self.setAccessibleName(tr("Model: {name}", name=name))
         self.setAccessibleDescription(facts_line)
 
     def sizeHint(self) -> QSize:
@@ -121,7 +122,7 @@ class ModelBar(QFrame):
         self.menu.setToolTipsVisible(True)
         self.menu.aboutToShow.connect(self._fill_menu)
         self.button.setMenu(self.menu)
-        self.button.setToolTip("Choose a model (Ctrl+L opens the library), or drop one on the window")
+        self.button.setToolTip(tr("Choose a model (Ctrl+L opens the library), or drop one on the window"))
         self._progress = self._progress_area()
         row = QHBoxLayout(self)
         row.setContentsMargins(2 * GRID, GRID, 2 * GRID, GRID)
@@ -147,9 +148,9 @@ class ModelBar(QFrame):
         self._stage = ElidedLabel()
         self._stage.setProperty("type", "caption")
         self._meter = QProgressBar(textVisible=False)
-        self._meter.setAccessibleName("Progress of loading")
-        tip = "Stop loading (Esc); the model in use stays"
-        self._cancel = push("Cancel", self.cancel_requested.emit, name="Cancel loading", tip=tip)
+        self._meter.setAccessibleName(tr("Progress of loading"))
+        tip = tr("Stop loading (Esc); the model in use stays")
+        self._cancel = push(tr("Cancel"), self.cancel_requested.emit, name=tr("Cancel loading"), tip=tip)
         column = QVBoxLayout()
         column.setSpacing(GRID // 2)
         column.addStretch(1)
@@ -174,7 +175,7 @@ class ModelBar(QFrame):
         """Name the model in use."""
         self._info = info
         if info is None:
-            self.button.say("Choose a model", "A folder, a .safetensors or .gguf file, or the demo")
+            self.button.say(tr("Choose a model"), tr("A folder, a .safetensors or .gguf file, or the demo"))
         else:
             self.button.say(info.name, facts(info))
 
@@ -187,10 +188,10 @@ class ModelBar(QFrame):
         self._progress.setVisible(path is not None)
         self._cancel.setEnabled(not stopping)
         if path is not None and started:
-            self._stage.show_text(f"Opening {path.name}…")
+            self._stage.show_text(tr("Opening {name}…", name=path.name))
             self._meter.setRange(0, 0)
         if stopping:
-            self._stage.show_text("Stopping…")
+            self._stage.show_text(tr("Stopping…"))
 
     @Slot(object)
     def show_progress(self, progress: LoadProgress) -> None:
@@ -199,7 +200,8 @@ class ModelBar(QFrame):
             return
         message = progress.message[:1].upper() + progress.message[1:]
         if progress.unit == "bytes" and progress.total:
-            message = f"{message}: {size_text(progress.done)} of {size_text(progress.total)}"
+            done, whole = size_text(progress.done), size_text(progress.total)
+            message = tr("{stage}: {done} of {whole}", stage=message, done=done, whole=whole)
         self._stage.show_text(message)
         self._meter.setRange(0, 1000 if progress.total else 0)
         if progress.total:
@@ -208,13 +210,13 @@ class ModelBar(QFrame):
     @Slot()
     def choose_folder(self) -> None:
         """Ask for a checkpoint folder."""
-        if folder := QFileDialog.getExistingDirectory(self, "Open a checkpoint folder", self._start_folder()):
+        if folder := QFileDialog.getExistingDirectory(self, tr("Open a checkpoint folder"), self._start_folder()):
             self.load_requested.emit(Path(folder), None)
 
     @Slot()
     def choose_file(self) -> None:
         """Ask for a checkpoint file."""
-        path, _ = QFileDialog.getOpenFileName(self, "Open a model file", self._start_folder(), FILTER)
+        path, _ = QFileDialog.getOpenFileName(self, tr("Open a model file"), self._start_folder(), tr(FILTER))
         if path:
             self.load_requested.emit(Path(path), None)
 
@@ -223,7 +225,7 @@ class ModelBar(QFrame):
         """Ask for a sidecar for the model in use, and load the two together."""
         if self._info is None:
             return
-        path, _ = QFileDialog.getOpenFileName(self, "Open a sidecar", self._start_folder(), SIDECAR_FILTER)
+        path, _ = QFileDialog.getOpenFileName(self, tr("Open a sidecar"), self._start_folder(), tr(SIDECAR_FILTER))
         if path:
             self.load_requested.emit(Path(self._info.path), Path(path))
 
@@ -235,21 +237,21 @@ class ModelBar(QFrame):
     def _fill_menu(self) -> None:
         self.menu.clear()
         self.menu.addActions(self.first)
-        self.menu.addAction("Open a checkpoint folder…").triggered.connect(self.choose_folder)
-        self.menu.addAction("Open a model file…").triggered.connect(self.choose_file)
-        self.menu.addAction("Open the demo").triggered.connect(self.demo_requested)
+        self.menu.addAction(tr("Open a checkpoint folder…")).triggered.connect(self.choose_folder)
+        self.menu.addAction(tr("Open a model file…")).triggered.connect(self.choose_file)
+        self.menu.addAction(tr("Open the demo")).triggered.connect(self.demo_requested)
         self.menu.addSeparator()
-        add = self.menu.addAction("Add a sidecar…")
+        add = self.menu.addAction(tr("Add a sidecar…"))
         add.setEnabled(self._info is not None)
         add.triggered.connect(self.choose_sidecar)
         if self._info is not None and self._info.sidecar:
-            drop = self.menu.addAction("Go on without the sidecar")
+            drop = self.menu.addAction(tr("Go on without the sidecar"))
             drop.triggered.connect(self._drop_sidecar)
         if self._info is not None and self._info.mmproj:
-            self.menu.addAction("Go on without the vision tower").triggered.connect(self.tower_unwanted)
+            self.menu.addAction(tr("Go on without the vision tower")).triggered.connect(self.tower_unwanted)
         if self._recent:
             self.menu.addSeparator()
-            self.menu.addAction("Recent").setEnabled(False)
+            self.menu.addAction(tr("Recent")).setEnabled(False)
         for recent in self._recent:
             action = self.menu.addAction(recent_label(recent))
             action.setToolTip(recent.path)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.language import tr
 from app.library.choice import is_companion, is_sidecar, is_weights
 from app.library.hub.order import ORDER_NAME, awaited
 
@@ -34,14 +35,13 @@ def usual_folders(environment: Mapping[str, str], home: Path) -> tuple[Offer, ..
     hub = environment.get("HF_HUB_CACHE")
     hugging_face = Path(hub) if hub else Path(environment.get("HF_HOME") or cache / "huggingface") / "hub"
     offers = [
-        Offer("the Hugging Face cache", hugging_face),
-        Offer("LM Studio's models", home / ".lmstudio" / "models"),
-        Offer("LM Studio's older models", cache / "lm-studio" / "models"),
+        Offer(tr("the Hugging Face cache"), hugging_face),
+        Offer(tr("LM Studio's models"), home / ".lmstudio" / "models"),
+        Offer(tr("LM Studio's older models"), cache / "lm-studio" / "models"),
     ]
     if sys.platform == "darwin":
-        offers.append(Offer("llama.cpp's cache", home / "Library" / "Caches" / "llama.cpp"))
-    else:
-        offers.append(Offer("llama.cpp's cache", cache / "llama.cpp"))
+        cache = home / "Library" / "Caches"  # not translated: a path
+    offers.append(Offer(tr("llama.cpp's cache"), cache / "llama.cpp"))
     return tuple(offer for offer in offers if offer.path.is_dir())
 
 

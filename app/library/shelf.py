@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.icons import ink_icons
+from app.language import tr
 from app.library.catalogue import Catalogue
 from app.library.dialog import LibraryDialog
 from app.memory import Memory
@@ -91,14 +92,18 @@ class Shelf(QObject):
             folders = (*folders, place)
         self._watch(folders)
         if self.download is not None and not self.download.isVisible():
-            remedy = ("Show it", lambda: self._show_fetched(order))
-            self.told.emit(f"{order.repo} has been downloaded and is in the library.", "info", remedy)
+            remedy = (tr("Show it"), lambda: self._show_fetched(order))
+            self.told.emit(tr("{repo} has been downloaded and is in the library.", repo=order.repo), "info", remedy)
 
     @Slot(object)
     def _on_broke(self, transfer: Transfer) -> None:
         if self.download is not None and not self.download.isVisible():
-            remedy = ("Show downloads", self.download.show)
-            self.told.emit(f"The download of {transfer.order.repo} waits. {transfer.problem}", "warning", remedy)
+            remedy = (tr("Show downloads"), self.download.show)
+            self.told.emit(
+                tr("The download of {repo} waits. {problem}", repo=transfer.order.repo, problem=transfer.problem),
+                "warning",
+                remedy,
+            )
 
     @Slot()
     def _show_downloading(self) -> None:

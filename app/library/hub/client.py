@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
+from app.language import tr, trn
 from app.library.hub.files import Hit, HubFile, Listing
 from engine import __version__
 
@@ -44,7 +45,7 @@ def host() -> str:
 
 def search(words: str, most: int = 40) -> list[Hit]:
     """The repositories in whose names these words are, those that are fetched most often first."""
-    with _understood(f"the search for “{words}”"):
+    with _understood(tr("the search for “{words}”", words=words)):
         found = _api().list_models(search=words, sort="downloads", limit=most)
         return [Hit(model.id, model.downloads or 0, bool(model.gated)) for model in found]
 
@@ -68,17 +69,23 @@ def list_files(repo: str, revision: str = "") -> Listing:
 @contextmanager
 def stream(repo: str, commit: str, path: str, first: int, last: int) -> Iterator[Iterator[bytes]]:
     """The bytes first…last-1 of a file, in pieces. Raises HubError, also while the pieces are read."""
-    headers = _headers() | {"Range": f"bytes={first}-{last - 1}", "Accept-Encoding": "identity"}
+    headers = _headers() | {"Range": f"bytes={first}-{last - 1}", "Accept-Encoding": "identity"}  # not translated
     from huggingface_hub import get_session, hf_raise_for_status
 
     url = f"{endpoint()}/{repo}/resolve/{quote(commit, safe='')}/{quote(path)}"
     with (
-        _understood(f"{path} of {repo}"),
+        _understood(tr("{path} of {repo}", path=path, repo=repo)),
         get_session().stream("GET", url, headers=headers, timeout=TIMEOUT_S) as response,
     ):
         hf_raise_for_status(response)
         if first and response.status_code != 206:
-            raise HubError(f"{host()} cannot go on in the middle of {path}; discard the download and start it again.")
+            raise HubError(
+                tr(
+                    "{host} cannot go on in the middle of {path}; discard the download and start it again.",
+                    host=host(),
+                    path=path,
+                )
+            )
         yield response.iter_raw()  # as they arrive, so that nothing is lost of a line that breaks
 
 
@@ -114,38 +121,73 @@ def _understood(what: str) -> Iterator[None]:
         yield
     except errors.GatedRepoError as error:
         raise HubError(
-            f"{what} is gated: agree to its terms at {USUAL_ENDPOINT}, then make your token known with "
-            "`hf auth login` or in HF_TOKEN, and try again."
+            tr(
+                "{what} is gated: agree to its terms at {hub}, then make your token known with "
+                "`hf auth login` or in HF_TOKEN, and try again.",
+                what=what,
+                hub=USUAL_ENDPOINT,
+            )
         ) from error
     except errors.RepositoryNotFoundError as error:
         raise HubError(
-            f"{what} was not found at {host()}, or it is private: check the name; for a private one, make your "
-            "token known with `hf auth login` or in HF_TOKEN."
+            tr(
+                "{what} was not found at {host}, or it is private: check the name; for a private one, make your "
+                "token known with `hf auth login` or in HF_TOKEN.",
+                what=what,
+                host=host(),
+            )
         ) from error
     except errors.RevisionNotFoundError as error:
-        raise HubError(f"{what} has no such revision at {host()}; leave it out to take the latest.") from error
+        raise HubError(
+            tr("{what} has no such revision at {host}; leave it out to take the latest.", what=what, host=host())
+        ) from error
     except errors.EntryNotFoundError as error:
-        raise HubError(f"{what} is no longer at {host()}; look the repository up again.") from error
+        raise HubError(
+            tr("{what} is no longer at {host}; look the repository up again.", what=what, host=host())
+        ) from error
     except errors.OfflineModeIsEnabled as error:
-        raise HubError("HF_HUB_OFFLINE forbids the network; unset it and start the program again.") from error
+        raise HubError(tr("HF_HUB_OFFLINE forbids the network; unset it and start the program again.")) from error
     except errors.HfHubHTTPError as error:
         raise _of_status(what, error.response.status_code) from error
     except errors.HFValidationError as error:
-        raise HubError(f"{what} is no name of a repository: it reads owner/name.") from error
+        raise HubError(tr("{what} is no name of a repository: it reads owner/name.", what=what)) from error
     except httpx2.TimeoutException as error:
-        raise HubError(f"{host()} did not answer in {TIMEOUT_S} seconds; try again later.", passing=True) from error
+        raise HubError(
+            trn(
+                "{host} did not answer in {n} second; try again later.",
+                "{host} did not answer in {n} seconds; try again later.",
+                TIMEOUT_S,
+                host=host(),
+            ),
+            passing=True,
+        ) from error
     except httpx2.HTTPError as error:
         raise HubError(
-            f"{host()} cannot be reached ({_reason(error)}); check the connection and try again.", passing=True
+            tr(
+                "{host} cannot be reached ({why}); check the connection and try again.", host=host(), why=_reason(error)
+            ),
+            passing=True,
         ) from error
 
 
 def _of_status(what: str, status: int) -> HubError:
     if status in (401, 403):
-        return HubError(f"{host()} refuses {what} ({status}); check the token in HF_TOKEN or from `hf auth login`.")
+        return HubError(
+            tr(
+                "{host} refuses {what} ({status}); check the token in HF_TOKEN or from `hf auth login`.",
+                host=host(),
+                what=what,
+                status=status,
+            )
+        )
     if status == 429:
-        return HubError(f"{host()} gets too many requests from here (429); wait a few minutes.", passing=True)
-    return HubError(f"{host()} failed at {what} ({status}); try again later.", passing=status in _PASSING)
+        return HubError(
+            tr("{host} gets too many requests from here (429); wait a few minutes.", host=host()), passing=True
+        )
+    return HubError(
+        tr("{host} failed at {what} ({status}); try again later.", host=host(), what=what, status=status),
+        passing=status in _PASSING,
+    )
 
 
 def _reason(error: Exception) -> str:

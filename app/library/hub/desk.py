@@ -17,6 +17,7 @@ from typing import Literal
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.courier import Courier
+from app.language import mark, tr
 from app.library.choice import size_text
 from app.library.hub import client, order
 from app.library.hub.client import HubError
@@ -28,7 +29,7 @@ from app.memory import Memory
 
 TICK_MS = 250
 PATIENCE_S = 3.0
-UNFORESEEN = "This failed unexpectedly; the log (Ctrl+Shift+G) tells more."
+UNFORESEEN = mark("This failed unexpectedly; the log (Ctrl+Shift+G) tells more.")
 State = Literal["waiting", "running", "pausing", "discarding", "paused", "failed", "done"]
 
 
@@ -49,21 +50,24 @@ class Transfer:
 
     def words(self) -> str:
         """How it stands, in a line."""
-        of = f"{size_text(self.done)} of {size_text(self.order.size)}"
+        whole = size_text(self.order.size)
         if self.state == "done":
-            return f"{size_text(self.order.size)}, every checksum right"
+            return tr("{size}, every checksum right", size=whole)
+        of = tr("{done} of {whole}", done=size_text(self.done), whole=whole)
         if self.state == "running":
             if self.progress.note:
                 return f"{of} · {self.progress.note}"
             if self.rate.per_second == 0:
-                return f"{of} · nothing is coming"
+                return " · ".join((of, tr("nothing is coming")))
             speed, left = self.rate.per_second, self.rate.seconds_for(self.order.size - self.done)
-            return of if speed is None or left is None else f"{of} · {_speed(speed)} · {duration_text(left)} left"
+            if speed is None or left is None:
+                return of
+            return " · ".join((of, _speed(speed), tr("{time} left", time=duration_text(left))))
         said = {
-            "waiting": "Waits for the one before it",
-            "pausing": "Pausing…",
-            "discarding": "Discarding…",
-            "paused": f"Paused at {of}",
+            "waiting": tr("Waits for the one before it"),
+            "pausing": tr("Pausing…"),
+            "discarding": tr("Discarding…"),
+            "paused": tr("Paused at {share}", share=of),
         }
         return said.get(self.state, self.problem)
 
@@ -142,7 +146,7 @@ class HubDesk(QObject):
             except HubError as error:
                 box.put(Answer(generation, problem=str(error)))
             except BaseException:
-                box.put(Answer(generation, problem=UNFORESEEN))
+                box.put(Answer(generation, problem=tr(UNFORESEEN)))
                 raise
 
         self._asker = threading.Thread(target=ask, name="hub", daemon=True)
@@ -165,11 +169,13 @@ class HubDesk(QObject):
             self.listing, self.parts = found, parts(found)
             self.proposed = proposed(self.parts, self._path)
             if not self.parts:
-                self.problem = f"{found.repo} has no file that can be opened here: GGUF or safetensors with a config."
+                self.problem = tr(
+                    "{repo} has no file that can be opened here: GGUF or safetensors with a config.", repo=found.repo
+                )
         elif found is not None:
             self.hits = found
             if not found:
-                self.problem = f"{client.host()} finds nothing with these words in its name."
+                self.problem = tr("{host} finds nothing with these words in its name.", host=client.host())
         self.looked.emit()
 
     def share(self) -> float | None:
@@ -195,7 +201,7 @@ class HubDesk(QObject):
     def start(self, chosen: Sequence[Part]) -> str:
         """Fetch these parts of the listed repository; returns a sentence if that cannot be."""
         if self.listing is None or not chosen:
-            return "Choose at least one file."
+            return tr("Choose at least one file.")
         files: dict[str, HubFile] = {file.path: file for part in chosen for file in part.files}
         try:
             folder = order.home_of(self.place, self.listing.repo)
@@ -203,7 +209,7 @@ class HubDesk(QObject):
             return str(error)
         running = next((t for t in self.transfers if t.order.folder == folder and t.state != "done"), None)
         if running is not None:
-            return f"{self.listing.repo} is being fetched already; wait for it, or discard it first."
+            return tr("{repo} is being fetched already; wait for it, or discard it first.", repo=self.listing.repo)
         ordered = Order(self.listing.repo, self.listing.commit, folder, tuple(files.values()))
         try:
             order.check_names(ordered.files)
@@ -314,7 +320,11 @@ class HubDesk(QObject):
             self._forget(transfer)
         except OSError as error:
             transfer.state = "failed"
-            transfer.problem = f"{transfer.order.folder} cannot be tidied up ({error.strerror}); delete it yourself."
+            transfer.problem = tr(
+                "{folder} cannot be tidied up ({why}); delete it yourself.",
+                folder=transfer.order.folder,
+                why=error.strerror,
+            )
             self._told()
 
     def _told(self) -> None:
@@ -328,7 +338,7 @@ class HubDesk(QObject):
 
 def _run(transfer: Transfer, box: SimpleQueue[Answer | Ending]) -> None:
     """Fetch one order. Runs in a thread of its own."""
-    ending = Ending(transfer, "failed", UNFORESEEN)
+    ending = Ending(transfer, "failed", tr(UNFORESEEN))
     try:
         fetch(transfer.order, client.stream, transfer.progress)
         ending = Ending(transfer, "done")

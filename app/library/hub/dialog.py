@@ -24,17 +24,22 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.language import mark, tr, trn
 from app.library.choice import size_text
 from app.library.hub import client
 from app.library.hub.desk import HubDesk, Transfer
-from app.library.hub.files import Hit, Part
+from app.library.hub.files import Hit, Part, PartKind
 from app.library.hub.order import SPARE_BYTES, free_bytes
 from app.library.hub.transfer_row import TransferRow
 from app.theme import GRID
 from app.widgets import label, named, push
 
 DATA = Qt.ItemDataRole.UserRole
-KINDS = {"model": "Model", "sidecar": "MTP sidecar", "vision tower": "Vision tower"}
+KINDS: dict[PartKind, str] = {
+    "model": mark("Model"),
+    "sidecar": mark("MTP sidecar"),
+    "vision tower": mark("Vision tower"),  # not translated: the key
+}
 _START, _HITS, _PARTS = range(3)
 
 
@@ -46,29 +51,29 @@ class HubDialog(QDialog):
     def __init__(self, desk: HubDesk, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("hubDialog")
-        self.setWindowTitle("Download a model")
+        self.setWindowTitle(tr("Download a model"))
         self.resize(96 * GRID, 76 * GRID)
         self._desk = desk
         self.field = QLineEdit(
-            placeholderText="owner/name, an address, or words to search for", clearButtonEnabled=True
+            placeholderText=tr("owner/name, an address, or words to search for"), clearButtonEnabled=True
         )
-        self.field.setAccessibleName("Repository, its address, or words to search for")
+        self.field.setAccessibleName(tr("Repository, its address, or words to search for"))
         for clear in self.field.findChildren(QToolButton):
-            clear.setAccessibleName("Clear the field")
+            clear.setAccessibleName(tr("Clear the field"))
         self.field.returnPressed.connect(self._look)
-        self.ask = push("Look up", self._look, kind="primary", name="Look up the repository")
+        self.ask = push(tr("Look up"), self._look, kind="primary", name=tr("Look up the repository"))
         self.said = label("", "caption", wrap=True)
         self.hits = named(QListWidget(), "hubHits")
-        self.hits.setAccessibleName("Repositories found")
+        self.hits.setAccessibleName(tr("Repositories found"))
         self.hits.itemActivated.connect(self._on_hit)
         self.parts = self._make_tree()
         self.pages = QStackedWidget()
         for page in (self._make_start(), self.hits, self.parts):
             self.pages.addWidget(page)
         self.where = label("", wrap=True)
-        self.change = push("Change…", self.choose_place, name="Choose the folder for downloads")
+        self.change = push(tr("Change…"), self.choose_place, name=tr("Choose the folder for downloads"))
         self.sum = label("", "caption", wrap=True)
-        self.fetch = push("Download", self._start, kind="primary", name="Download what is chosen")
+        self.fetch = push(tr("Download"), self._start, kind="primary", name=tr("Download what is chosen"))
         self.rows: list[TransferRow] = []
         self._arrange()
         desk.looked.connect(self._show_answer)
@@ -88,8 +93,8 @@ class HubDialog(QDialog):
 
     def _make_tree(self) -> QTreeWidget:
         tree = named(QTreeWidget(), "hubParts")
-        tree.setAccessibleName("What can be downloaded")
-        tree.setHeaderLabels(["File", "Kind", "Format", "Size"])
+        tree.setAccessibleName(tr("What can be downloaded"))
+        tree.setHeaderLabels([tr("File"), tr("Kind"), tr("Format"), tr("Size")])
         tree.setRootIsDecorated(False)
         tree.setUniformRowHeights(True)
         tree.header().setStretchLastSection(False)
@@ -116,7 +121,7 @@ class HubDialog(QDialog):
         holder = named(QWidget(), "settingsPanel")
         holder.setLayout(self._transfers)
         self.area = named(QScrollArea(), "settingsScroll")
-        self.area.setAccessibleName("Downloads")
+        self.area.setAccessibleName(tr("Downloads"))
         self.area.setWidgetResizable(True)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -134,8 +139,11 @@ class HubDialog(QDialog):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.lead.setText(
-            f"Models come from {client.host()}, which learns what you look up and fetch, and nothing else. Nothing is "
-            "asked of it before you press a button here; nothing is fetched before you have seen its size."
+            tr(
+                "Models come from {host}, which learns what you look up and fetch, and nothing else. Nothing is "
+                "asked of it before you press a button here; nothing is fetched before you have seen its size.",
+                host=client.host(),
+            )
         )
         self._show_sum()
 
@@ -177,14 +185,19 @@ class HubDialog(QDialog):
     def _said(self) -> str:
         desk = self._desk
         if desk.asking:
-            return f"Asking {client.host()}…"
+            return tr("Asking {host}…", host=client.host())
         if desk.problem:
             return desk.problem
         if desk.hits:
-            return f"{len(desk.hits)} repositories; Enter shows the files of one."
+            return trn(
+                "{n} repository; Enter shows the files of one.",
+                "{n} repositories; Enter shows the files of one.",
+                len(desk.hits),
+            )
         if desk.listing is not None:
             memory = size_text(psutil.virtual_memory().total)
-            return f"{desk.listing.repo} · this computer has {memory} of memory; what is larger is streamed from disk."
+            larger = tr("this computer has {memory} of memory; what is larger is streamed from disk.", memory=memory)
+            return f"{desk.listing.repo} · {larger}"
         return ""
 
     def _fill_parts(self) -> None:
@@ -192,14 +205,14 @@ class HubDialog(QDialog):
         tree.blockSignals(True)
         tree.clear()
         for part in self._desk.parts:
-            item = QTreeWidgetItem([part.name, KINDS[part.kind], part.format, size_text(part.size)])
+            item = QTreeWidgetItem([part.name, tr(KINDS[part.kind]), part.format, size_text(part.size)])
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
             chosen = part is self._desk.proposed
             item.setCheckState(0, Qt.CheckState.Checked if chosen else Qt.CheckState.Unchecked)
             item.setTextAlignment(3, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             item.setData(0, DATA, part)
             item.setToolTip(0, "\n".join(f"{file.path}: {size_text(file.size)}" for file in part.files))
-            said = f"{part.name}, {KINDS[part.kind]} {part.format}, {size_text(part.size)}"
+            said = f"{part.name}, {tr(KINDS[part.kind])} {part.format}, {size_text(part.size)}"
             item.setData(0, Qt.ItemDataRole.AccessibleTextRole, said)
             tree.addTopLevelItem(item)
             if chosen:
@@ -225,17 +238,17 @@ class HubDialog(QDialog):
         place = self._desk.place
         size, free = sum(part.size for part in self.chosen), free_bytes(place)
         fits = size + SPARE_BYTES <= free
-        self.where.setText(f"Into {place}")
-        said = f"Chosen: {size_text(size)}" if size else "Nothing is chosen yet"
-        self.sum.setText(
-            f"{said} · free there: {size_text(free)}" + ("" if fits or not size else ". That does not fit.")
-        )
+        self.where.setText(tr("Into {folder}", folder=place))
+        said = tr("Chosen: {size}", size=size_text(size)) if size else tr("Nothing is chosen yet")
+        room = tr("free there: {size}", size=size_text(free))
+        line = f"{said} · {room}"
+        self.sum.setText(line if fits or not size else tr("{line}. That does not fit.", line=line))
         self.fetch.setEnabled(bool(size) and fits)
 
     @Slot()
     def choose_place(self) -> None:
         """Ask where downloads are to go."""
-        if folder := QFileDialog.getExistingDirectory(self, "A folder for downloads", str(self._desk.place.parent)):
+        if folder := QFileDialog.getExistingDirectory(self, tr("A folder for downloads"), str(self._desk.place.parent)):
             self._desk.put_into(Path(folder))
 
     @Slot()
@@ -272,7 +285,9 @@ class HubDialog(QDialog):
 
 
 def _hit_item(hit: Hit) -> QListWidgetItem:
-    gated = "  ·  gated: needs your agreement" if hit.gated else ""
-    item = QListWidgetItem(f"{hit.repo}  ·  fetched {hit.downloads:,} times{gated}")
+    told = [hit.repo, trn("fetched {n:,} time", "fetched {n:,} times", hit.downloads)]
+    if hit.gated:
+        told.append(tr("gated: needs your agreement"))
+    item = QListWidgetItem("  ·  ".join(told))
     item.setData(DATA, hit)
     return item

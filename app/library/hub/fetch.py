@@ -1,6 +1,6 @@
 """Fetches the files of an order: on from where they are, verified while they come, in place only when they are whole.
 
-Knows neither Qt nor the network: the bytes come from a function. Runs in a thread of its own.
+Knows neither widgets nor the network: the bytes come from a function. Runs in a thread of its own.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from app.language import tr
 from app.library.hub import order as orders
 from app.library.hub.client import HubError
 from app.library.hub.files import HubFile
@@ -91,7 +92,7 @@ def _fetch_file(order: Order, file: HubFile, stream: Stream, progress: Progress,
         os.fsync(out.fileno())
     if problem := _mismatch(file, digest):
         part.unlink()
-        raise HubError(f"{problem} It was deleted; fetch it again.")
+        raise HubError(tr("{problem} It was deleted; fetch it again.", problem=problem))
     part.replace(target)
 
 
@@ -115,20 +116,22 @@ def _append(
                 for piece in pieces:
                     _check(progress)
                     if at + len(piece) > file.size:
-                        raise HubError(f"{file.path} is longer than the hub said; look the repository up again.")
+                        raise HubError(
+                            tr("{file} is longer than the hub said; look the repository up again.", file=file.path)
+                        )
                     write(piece)
                     digest.update(piece)
                     at += len(piece)
                     progress.done = before + at
                     tries, wait = 0, pause_s
             tries += 1  # a stream that ends early without an error
-            problem = HubError(f"{file.path} ended too early.", passing=True)
+            problem = HubError(tr("{file} ended too early.", file=file.path), passing=True)
         except HubError as error:
             problem, tries = error, tries + 1
         if at < file.size:
             if not problem.passing or tries >= TRIES:
                 raise problem
-            progress.note = f"Trying again: {problem}"
+            progress.note = tr("Trying again: {problem}", problem=problem)
             if progress.stop.wait(wait):
                 raise Stop
             wait = min(2 * wait, LONGEST_PAUSE_S)
@@ -140,11 +143,15 @@ def _check_present(file: HubFile, path: Path, progress: Progress, before: int) -
     if path.stat().st_size == file.size:
         _read_into(digest, path, file.size, progress, before)
     if path.stat().st_size != file.size or _mismatch(file, digest):
-        raise OrderError(f"{path} is another file than the hub's; move it away, or choose another folder.")
+        raise OrderError(
+            tr("{path} is another file than the hub's; move it away, or choose another folder.", path=path)
+        )
 
 
 def _read_into(digest: Hash, path: Path, size: int, progress: Progress, before: int) -> None:
-    progress.note = f"Checking what is there of {path.name.removesuffix(orders.PART_SUFFIX)}" if size else ""
+    progress.note = (
+        tr("Checking what is there of {name}", name=path.name.removesuffix(orders.PART_SUFFIX)) if size else ""
+    )
     done = 0
     with path.open("rb") as file:
         while done < size and (piece := file.read(min(CHUNK, size - done))):
@@ -168,7 +175,7 @@ def _mismatch(file: HubFile, digest: Hash) -> str:
     wanted = file.sha256 or file.git
     if not wanted or digest.hexdigest() == wanted.lower():
         return ""
-    return f"{file.path} arrived damaged: its checksum is not the one that the hub gives."
+    return tr("{file} arrived damaged: its checksum is not the one that the hub gives.", file=file.path)
 
 
 def _check(progress: Progress) -> None:
@@ -178,5 +185,7 @@ def _check(progress: Progress) -> None:
 
 def _disk_sentence(order: Order, error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return f"The disk of {order.folder} is full; make room and resume: what is there is kept."
-    return f"{order.folder} cannot be written to ({error.strerror or error}); mend that and resume."
+        return tr("The disk of {folder} is full; make room and resume: what is there is kept.", folder=order.folder)
+    return tr(
+        "{folder} cannot be written to ({why}); mend that and resume.", folder=order.folder, why=error.strerror or error
+    )

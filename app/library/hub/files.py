@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from app.library.choice import is_companion, is_sidecar, is_weights
 
-PartKind = Literal["model", "sidecar", "vision tower"]
+PartKind = Literal["model", "sidecar", "vision tower"]  # not translated: keys
 USUAL = "Q4_K_M"
 """The format that is proposed where there is a choice: what most people run."""
 
@@ -115,7 +115,7 @@ def parts(listing: Listing) -> list[Part]:
     for folder, files in folders.items():
         found += _ggufs(files)
         found += _safetensors(listing.repo if folder == "." else folder, files)
-    order = {"model": 0, "sidecar": 1, "vision tower": 2}
+    order = {"model": 0, "sidecar": 1, "vision tower": 2}  # not translated: keys
     return sorted(found, key=lambda part: (order[part.kind], part.size, part.name))
 
 
@@ -153,7 +153,7 @@ def _safetensors(name: str, files: Sequence[HubFile]) -> list[Part]:
 def _kind(stem: str) -> PartKind:
     path = Path(stem)
     if path.name.lower().startswith("mmproj"):
-        return "vision tower"
+        return "vision tower"  # not translated: a key
     return "sidecar" if is_sidecar(path) else "model"
 
 

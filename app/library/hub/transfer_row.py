@@ -6,6 +6,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMessageBox, QProgressBar, QVBoxLayout
 
+from app.language import mark, tr
 from app.library.hub.desk import HubDesk, Transfer
 from app.theme import GRID
 from app.widgets import label, named, push
@@ -23,11 +24,11 @@ class TransferRow(QFrame):
         self._desk = desk
         repo = transfer.order.repo
         self.meter = QProgressBar(textVisible=False, maximum=STEPS)
-        self.meter.setAccessibleName(f"Progress of {repo}")
+        self.meter.setAccessibleName(tr("Progress of {repo}", repo=repo))
         self.words = label("", "caption", wrap=True)
-        self.go = push("Pause", self._on_go)
-        self.drop = push("Discard", self._on_drop, name=f"Discard the download of {repo}")
-        self.show_in_library = push("Show in the library", name=f"Show {repo} in the library")
+        self.go = push(tr("Pause"), self._on_go)
+        self.drop = push(tr("Discard"), self._on_drop, name=tr("Discard the download of {repo}", repo=repo))
+        self.show_in_library = push(tr("Show in the library"), name=tr("Show {repo} in the library", repo=repo))
         head = QHBoxLayout()
         head.setSpacing(GRID)
         title = label(repo, "name")
@@ -59,11 +60,13 @@ class TransferRow(QFrame):
         self.meter.setValue(round(STEPS * transfer.done / max(1, transfer.order.size)))
         self.meter.setVisible(not done)
         self.go.setVisible(not done)
-        self.go.setText("Pause" if going else "Resume")
-        self.go.setAccessibleName(f"{'Pause' if going else 'Resume'} the download of {repo}")
+        pause, resume = mark("Pause the download of {repo}"), mark("Resume the download of {repo}")
+        self.go.setText(tr("Pause") if going else tr("Resume"))
+        self.go.setAccessibleName(tr(pause if going else resume, repo=repo))
         self.go.setEnabled(transfer.state not in ("pausing", "discarding"))
-        self.drop.setText("Dismiss" if done else "Discard")
-        self.drop.setAccessibleName(f"{'Dismiss' if done else 'Discard'} the download of {repo}")
+        self.drop.setText(tr("Dismiss") if done else tr("Discard"))
+        dismiss, discard = mark("Dismiss the download of {repo}"), mark("Discard the download of {repo}")
+        self.drop.setAccessibleName(tr(dismiss if done else discard, repo=repo))
         self.drop.setEnabled(transfer.state != "discarding")
         self.show_in_library.setVisible(done)
 
@@ -83,10 +86,10 @@ class TransferRow(QFrame):
             self._desk.discard(self.transfer)
         else:
             self.question = question = QMessageBox(self.window())
-            question.setWindowTitle("Discard the download")
-            question.setText(f"Delete what has been fetched of {self.transfer.order.repo}?")
-            question.setInformativeText("Files that are whole stay.")
-            delete = question.addButton("Delete", QMessageBox.ButtonRole.DestructiveRole)
-            question.setDefaultButton(question.addButton("Keep", QMessageBox.ButtonRole.RejectRole))
+            question.setWindowTitle(tr("Discard the download"))
+            question.setText(tr("Delete what has been fetched of {repo}?", repo=self.transfer.order.repo))
+            question.setInformativeText(tr("Files that are whole stay."))
+            delete = question.addButton(tr("Delete"), QMessageBox.ButtonRole.DestructiveRole)
+            question.setDefaultButton(question.addButton(tr("Keep"), QMessageBox.ButtonRole.RejectRole))
             delete.clicked.connect(lambda: self._desk.discard(self.transfer))
             question.open()
