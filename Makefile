@@ -5,8 +5,8 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test lint format types unit slow package-tools wheel test-wheel bundle deb tarball test-deb \
-	test-tarball clean distclean
+.PHONY: help setup setup-dev run test lint format types unit slow languages package-tools wheel test-wheel bundle deb tarball test-deb \
+	test-tarball compare-builds clean distclean
 
 PY := .venv/bin/python
 # Files stay whole: what a file loads once is loaded by one worker.
@@ -44,6 +44,9 @@ unit: setup-dev ## the test suite
 slow: setup-dev ## the test suite with the tests that take minutes
 	QT_QPA_PLATFORM=offscreen $(PY) -m pytest -q $(WORKERS) --run-slow
 
+languages: setup-dev ## collect the window's words for translators, compile the catalogues
+	$(PY) packaging/languages.py
+
 package-tools: setup-dev
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-input -r requirements-package.lock
 
@@ -69,6 +72,9 @@ test-deb: deb ## install the Debian package into a bare Debian, use it, purge it
 
 test-tarball: tarball ## install the tar.xz into a bare Debian, use it, take it off (as root)
 	$(PY) packaging/smoke_tarball.py dist/draftscope-*-linux-*.tar.xz
+
+compare-builds: package-tools ## build the last commit twice, at different places, and compare every byte
+	$(PY) packaging/compare_builds.py
 
 clean: ## remove caches and build products
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
+from importlib.resources import files
 from typing import Literal
 
 from PySide6.QtCore import Qt, Signal
@@ -18,26 +20,6 @@ LEAD = mark(
     "Every token of a reply shows what became of it: accepted, corrected, or written by the model alone."
 )
 WIDTH = 80 * GRID
-DEMO = (
-    (mark("A fact, drafted in one go"), "What is the capital of France?"),  # not translated: the demo knows English
-    (mark("A list: easy to guess ahead"), "Count from 1 to 20."),  # not translated: the same
-    (mark("A story: harder to guess"), "Tell me a short story about a fox."),  # not translated: the same
-)
-"""Why it is worth watching, and what is asked."""
-GENERAL = (
-    (
-        mark("Code: easy to guess ahead"),
-        mark("Write a Python function that merges two sorted lists, with type hints and a docstring."),
-    ),
-    (
-        mark("Explain something"),
-        mark(
-            "Explain in plain words how speculative decoding makes a language model faster "
-            "without changing its answers."
-        ),
-    ),
-    (mark("Free text: harder to guess"), mark("Write a short, unusual story that begins in a lighthouse.")),
-)
 
 
 class Welcome(QWidget):
@@ -110,8 +92,9 @@ class Welcome(QWidget):
         while (item := layout.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.deleteLater()
-        for title, prompt in DEMO if kind == "demo" else tuple((title, tr(prompt)) for title, prompt in GENERAL):
-            button = Suggestion(tr(title), prompt)
+        for entry in json.loads(files("resources").joinpath("prompts.json").read_text("utf-8"))[kind]:
+            prompt = entry["prompt"] if kind == "demo" else tr(entry["prompt"])  # the demo knows English
+            button = Suggestion(tr(entry["title"]), prompt)
             button.clicked.connect(partial(self.suggested.emit, prompt))
             layout.addWidget(button)
         self._starts.hide()
