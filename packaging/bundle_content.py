@@ -27,10 +27,11 @@ EXCLUDED_MODULES = (
     "PIL._avif", "PIL._imagingcms", "PIL._imagingft", "PIL._imagingtk",
     # Python's own for terminals and developers.
     "_bz2", "_curses", "_lzma", "_tkinter", "_uuid", "bz2", "curses", "doctest", "ensurepip", "lib2to3", "lzma", "pip",
-    "pkg_resources", "readline", "setuptools", "test", "tkinter", "wheel", "xmlrpc",
+    "pkg_resources", "pydoc_data", "readline", "setuptools", "test", "tkinter", "wheel", "xmlrpc",
 )  # fmt: skip
 
-_PLUGINS = "PySide6/Qt/plugins/"
+_PLUGINS = "PySide6/plugins/"
+_TRANSLATIONS = "PySide6/translations/"
 KEPT_PLUGINS = (
     "iconengines/*",
     "imageformats/*qgif*", "imageformats/*qico*", "imageformats/*qjpeg*", "imageformats/*qsvg*",
@@ -45,11 +46,15 @@ KEPT_PLUGINS = (
 )  # fmt: skip
 """Of Qt's plugins: a window on X, Wayland, Windows and macOS, and one without a display; pictures; input methods."""
 
+KEPT_TRANSLATIONS = ("qtbase_*",)
+"""Qt's own words, for a window in another language than English."""
+
 DROPPED = (
-    "PySide6/Qt/translations/*",  # the window speaks English
-    "PySide6/Qt/qml/*",
+    "PySide6/qml/*",
+    "PySide6/opengl32sw.dll",  # on Windows: draws what nothing here asks for
     "*/tbbpool.*",  # Numba's layer for a library that is not shipped
     "resources/demo/scripts/*",  # how the demo model was made
+    "pyqtgraph/colors/maps/*",  # plots have the window's colours
     "pyqtgraph/icons/peegee/*.png",
     "*.pyi", "*/py.typed",
 )  # fmt: skip
@@ -71,8 +76,11 @@ def keeps(entry: Entry) -> bool:
         return False
     if ".dist-info/" in target:
         return target.endswith("/METADATA")  # tells the version; licences go into the notices
+    target = target.replace("PySide6/Qt/", "PySide6/", 1)  # Windows has one folder fewer
     if target.startswith(_PLUGINS):
         return _matches(target.removeprefix(_PLUGINS), KEPT_PLUGINS)
+    if target.startswith(_TRANSLATIONS):
+        return _matches(target.removeprefix(_TRANSLATIONS), KEPT_TRANSLATIONS)
     return not _matches(target, DROPPED)
 
 
