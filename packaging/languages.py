@@ -1,8 +1,8 @@
 """The window's words for translators: `python packaging/languages.py [CODE …]`.
 
-Collects what `tr`, `trn` and `mark` say in app/, and the prompt library, into resources/languages/draftscope.pot. Brings
-every catalogue (CODE.po) up to date with it, begins those that are named and new, and compiles each into the CODE.mo
-that the program reads. Catalogues are edited with Poedit, Weblate, or any editor of gettext files.
+Collects what `tr`, `trn` and `mark` say in app/, and the prompt library, into resources/languages/draftscope.pot.
+Brings every catalogue (CODE.po) up to date with it, begins those that are named and new, and compiles each into the
+CODE.mo that the program reads. Catalogues are edited with Poedit, Weblate, or any editor of gettext files.
 """
 
 from __future__ import annotations
