@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.chat.cells import Reply
+from app.language import tr
 from app.runs.comparison import Delta, RunComparison, compare_runs
 from app.runs.overlay_plots import NAMES, AcceptanceOverlay, ProgressOverlay
 from app.runs.run_view import RunView
@@ -37,8 +38,8 @@ class CompareView(QWidget):
         self.sides = tuple(RunView(theme, name) for name in NAMES)
         self.verdict = label("", "heading", wrap=True)
         self.verdict.setTextFormat(Qt.TextFormat.PlainText)
-        self.figures = _table("What differs in figures", ("", "A", "B", "B − A", "95 % interval"))
-        self.settings = _table("What was set differently", ("", "A", "B"))
+        self.figures = _table(tr("What differs in figures"), ("", "A", "B", "B − A", tr("95 % interval")))
+        self.settings = _table(tr("What was set differently"), ("", "A", "B"))
         self.progress = ProgressOverlay(theme)
         self.acceptance = AcceptanceOverlay(theme)
         self._lay_out()
@@ -111,8 +112,12 @@ class CompareView(QWidget):
         row.addWidget(self.acceptance, 1)
         tabs = QTabWidget()
         tabs.setDocumentMode(True)
-        tabs.setAccessibleName("Figures, plots or settings")
-        for widget, title in ((self.figures, "Figures"), (plots, "Plots"), (self.settings, "Settings that differ")):
+        tabs.setAccessibleName(tr("Figures, plots or settings"))
+        for widget, title in (
+            (self.figures, tr("Figures")),
+            (plots, tr("Plots")),
+            (self.settings, tr("Settings that differ")),
+        ):
             tabs.addTab(widget, title)
         self.tabs = tabs
         halves = QSplitter(Qt.Orientation.Vertical)
@@ -145,16 +150,19 @@ def delta_row(delta: Delta) -> tuple[str, str, str, str, str]:
         measured(delta.first),
         measured(delta.second),
         measured(delta.delta, "+"),
-        interval if delta.certain or not interval else f"{interval} (may be chance)",
+        interval if delta.certain or not interval else tr("{interval} (may be chance)", interval=interval),
     )
 
 
 def _verdict(comparison: RunComparison) -> str:
     if not comparison.same_prompt:
-        return "The runs answer different prompts: figures can be compared, replies cannot."
+        return tr("The runs answer different prompts: figures can be compared, replies cannot.")
     if comparison.parting is None:
-        return "The same prompt, and the same reply to the last token."
-    return f"The same prompt; the replies part at token {comparison.parting.token + 1}, which is marked in both."
+        return tr("The same prompt, and the same reply to the last token.")
+    return tr(
+        "The same prompt; the replies part at token {token}, which is marked in both.",
+        token=comparison.parting.token + 1,
+    )
 
 
 def _cell_of(reply: object, token: int) -> int | None:

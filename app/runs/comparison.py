@@ -14,11 +14,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from app.language import mark, tr
 from app.runs.summary import drafter_words, local_time
 from engine import Round, Trace, TraceHeader, wilson_interval
 
 Floats = npt.NDArray[np.float64]
 Better = Literal["more", "less", ""]
+Fact = tuple[Literal["run", "setting", "machine"], str]
+"""What a header says: of the run itself, a setting, or of the machine."""
 
 _Z = 1.959964
 _RESAMPLES = 2000
@@ -139,18 +142,18 @@ def _passes(trace: Trace) -> list[Round]:
 def _deltas(first: list[Round], second: list[Round], tokens_a: int, tokens_b: int) -> list[Delta]:
     low, high = bootstrap_speed(first, second) or (None, None)
     return [
-        Delta("Tokens", tokens_a, tokens_b, digits=0),
-        Delta("Rounds", len(first), len(second), digits=0, better="less"),
-        Delta("Tokens per second", _speed(first), _speed(second), low, high, "more", 1),
-        _mean("Tokens per round", first, second, lambda r: len(r.committed), better="more"),
-        _share("Drafts accepted, of tested", _tested(first), _tested(second)),
-        _share("First draft accepted", _tested(first, 0), _tested(second, 0)),
-        _mean("Drafts proposed per round", first, second, lambda r: len(r.drafts)),
-        _mean("Time per round", first, second, lambda r: 1e3 * _seconds(r), "less", 1, "ms"),
-        _mean("Draft time per round", first, second, lambda r: 1e3 * r.draft_s, "less", 1, "ms"),
-        _mean("Verify time per round", first, second, lambda r: 1e3 * r.verify_s, "less", 1, "ms"),
-        _mean("Disk wait per round", first, second, lambda r: 1e3 * r.disk_wait_s, "less", 1, "ms"),
-        _mean("Read from disk per round", first, second, lambda r: r.bytes_read / 2**20, "less", 1, "MiB"),
+        Delta(tr("Tokens"), tokens_a, tokens_b, digits=0),
+        Delta(tr("Rounds"), len(first), len(second), digits=0, better="less"),
+        Delta(tr("Tokens per second"), _speed(first), _speed(second), low, high, "more", 1),
+        _mean(tr("Tokens per round"), first, second, lambda r: len(r.committed), better="more"),
+        _share(tr("Drafts accepted, of tested"), _tested(first), _tested(second)),
+        _share(tr("First draft accepted"), _tested(first, 0), _tested(second, 0)),
+        _mean(tr("Drafts proposed per round"), first, second, lambda r: len(r.drafts)),
+        _mean(tr("Time per round"), first, second, lambda r: 1e3 * _seconds(r), "less", 1, "ms"),
+        _mean(tr("Draft time per round"), first, second, lambda r: 1e3 * r.draft_s, "less", 1, "ms"),
+        _mean(tr("Verify time per round"), first, second, lambda r: 1e3 * r.verify_s, "less", 1, "ms"),
+        _mean(tr("Disk wait per round"), first, second, lambda r: 1e3 * r.disk_wait_s, "less", 1, "ms"),
+        _mean(tr("Read from disk per round"), first, second, lambda r: r.bytes_read / 2**20, "less", 1, "MiB"),
     ]
 
 
@@ -208,23 +211,32 @@ def _prompt(header: TraceHeader) -> object:
 def _settings(first: TraceHeader, second: TraceHeader) -> list[Setting]:
     """Everything that the two headers say differently."""
     a, b = (_facts(header) for header in (first, second))
-    names = dict.fromkeys([*a, *b])
-    return [Setting(n, a.get(n, "–"), b.get(n, "–")) for n in names if a.get(n) != b.get(n)]
+    facts = dict.fromkeys([*a, *b])
+    return [Setting(_shown(f), a.get(f, "–"), b.get(f, "–")) for f in facts if a.get(f) != b.get(f)]
 
 
-def _facts(header: TraceHeader) -> dict[str, str]:
-    facts = {
-        "Date": local_time(header.created),
-        "Model": header.model,
-        "Files": ", ".join(f"{file.name} {file.digest[-8:]}" for file in header.files),
-        "Sidecar": header.sidecar or "none",
-        "Drafter": drafter_words(header.settings),
-        "Prompt": header.prompt,
-        "Program": header.draftscope,
+def _facts(header: TraceHeader) -> dict[Fact, str]:
+    """What a header says, by what it says it of."""
+    facts: dict[Fact, str] = {
+        ("run", mark("Date")): local_time(header.created),
+        ("run", mark("Model")): header.model,
+        ("run", mark("Files")): ", ".join(f"{file.name} {file.digest[-8:]}" for file in header.files),
+        ("run", mark("Sidecar")): header.sidecar or tr("none"),
+        ("run", mark("Drafter")): drafter_words(header.settings),
+        ("run", mark("Prompt")): header.prompt,
+        ("run", mark("Program")): header.draftscope,
     }
-    for prefix, group in (("", header.settings), ("Machine: ", header.machine)):
-        facts.update({f"{prefix}{name}": value for name, value in _flat(group) if not name.startswith("draft ")})
+    facts |= {("setting", name): value for name, value in _flat(header.settings) if not name.startswith("draft ")}
+    facts |= {("machine", name): value for name, value in _flat(header.machine) if not name.startswith("draft ")}
     return facts
+
+
+def _shown(fact: Fact) -> str:
+    """Its name; settings are called as in the file."""
+    kind, name = fact
+    if kind == "machine":
+        return tr("Machine: {name}", name=name)
+    return tr(name) if kind == "run" else name
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from app.chat.controller import ChatController
 from app.chat.transcript_view import TranscriptView
 from app.inspector.panel import InspectorPanel
 from app.inspector.round_link import RoundLink
+from app.language import mark, tr
 from app.runs.experiments import Proof, measure_plain, prove, verdict
 from app.runs.recorder import RunRecorder
 from app.runs.run_view import RunView
@@ -28,7 +29,7 @@ if TYPE_CHECKING:  # with it comes pyqtgraph, for which the window's first paint
     from app.runs.compare_view import CompareView
 
 _PROGRESS_MS = 200
-_NO_REPLY = "There is no reply of this start yet: send a message first."
+_NO_REPLY = mark("There is no reply of this start yet: send a message first.")
 
 
 class RunDesk(QObject):
@@ -65,7 +66,7 @@ class RunDesk(QObject):
         self._measure: TaskJob | None = None
         self._progress = QTimer(self, interval=_PROGRESS_MS)
         self._progress.timeout.connect(self._show_progress)
-        self.run.head.addWidget(push("Back to the chat", self.show_chat))
+        self.run.head.addWidget(push(tr("Back to the chat"), self.show_chat))
         self.panel.open_requested.connect(self.open_path)
         self.panel.compare_requested.connect(self.compare)
         self.panel.file_requested.connect(self.choose_file)
@@ -164,7 +165,9 @@ class RunDesk(QObject):
     def choose_file(self) -> None:
         """Ask for a run's file."""
         start = str(self.store.folder) if self.store.folder.is_dir() else ""
-        chosen, _ = QFileDialog.getOpenFileName(self.panel, "Open a run", start, f"Runs (*{SUFFIX});;All files (*)")
+        chosen, _ = QFileDialog.getOpenFileName(
+            self.panel, tr("Open a run"), start, tr("Runs (*{suffix});;All files (*)", suffix=SUFFIX)
+        )
         if chosen:
             self.open_path(Path(chosen))
 
@@ -199,7 +202,7 @@ class RunDesk(QObject):
         from app.runs.compare_view import CompareView
 
         self.comparison = CompareView(self._theme)
-        self.comparison.head.addWidget(push("Back to the chat", self.show_chat))
+        self.comparison.head.addWidget(push(tr("Back to the chat"), self.show_chat))
         self.stack.addWidget(self.comparison)
         return self.comparison
 
@@ -219,12 +222,12 @@ class RunDesk(QObject):
         """Check the last reply bit by bit against plain decoding."""
         job, reply = self.recorder.last_job, self.recorder.last_reply
         if self._engine.busy or job is None or reply is None:
-            why = "The engine is busy; prove the reply when it has ended." if self._engine.busy else _NO_REPLY
+            why = tr("The engine is busy; prove the reply when it has ended.") if self._engine.busy else tr(_NO_REPLY)
             self.said.emit(why, "info")
             return
         closed = self.recorder.last_closed if job.answer_now.asked else None
         self._proof = self._engine.task(lambda _model, session, task: prove(session, task, job, reply, closed))
-        self.said.emit("Proving the last reply…", "info")
+        self.said.emit(tr("Proving the last reply…"), "info")
         self._progress.start()
         self._show_buttons()
 
@@ -233,7 +236,8 @@ class RunDesk(QObject):
         """Measure plain decoding on the last prompt."""
         job = self.recorder.last_job
         if job is None or self._engine.busy:
-            self.said.emit("The engine is busy; measure when it is done." if job is not None else _NO_REPLY, "info")
+            busy = mark("The engine is busy; measure when it is done.")
+            self.said.emit(tr(busy if job is not None else _NO_REPLY), "info")
             return
         tokens = sum(len(record.committed) for record in self._inspector.model.log)
         self._measure = self._engine.task(lambda _model, session, task: measure_plain(session, task, job, tokens))
@@ -254,7 +258,7 @@ class RunDesk(QObject):
             if isinstance(task.result, Proof):
                 self.said.emit(verdict(task.result), "info" if task.result.check.passed else "error")
             else:
-                self.said.emit(task.problem or "The proof was stopped.", "warning")
+                self.said.emit(task.problem or tr("The proof was stopped."), "warning")
         elif task is self._measure:
             self._measure = None
             if isinstance(task.result, Finished):
@@ -267,13 +271,14 @@ class RunDesk(QObject):
     def _show_progress(self) -> None:
         if self._proof is not None and (news := self._proof.mailbox.drain()):
             done, total = getattr(news[-1], "done", 0), getattr(news[-1], "total", 0)
-            self.said.emit(f"Proving the last reply: {100 * done // max(1, total)} %…", "info")
+            percent = 100 * done // max(1, total)
+            self.said.emit(tr("Proving the last reply: {percent} %…", percent=percent), "info")
 
     @Slot()
     def _show_buttons(self) -> None:
         ready = self.recorder.last_job is not None and not self.showing_run
         if self._measure is not None:
-            self._inspector.show_button(False, "Measuring plain decoding…")
+            self._inspector.show_button(False, tr("Measuring plain decoding…"))
         else:
             self._inspector.show_button(ready)
 

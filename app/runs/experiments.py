@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from app.language import tr, trn
 from app.worker import ReplyJob, SessionLike, TaskJob, records_of
 from engine import DraftOptions, EngineError, Failed, Finished, PrefillProgress, Record, Round
 
@@ -50,7 +51,7 @@ def prove(
     `closed`: after so many tokens the person ended the thought; a budget ends it again at the same token.
     """
     if session is None:
-        raise EngineError("There is no reply to prove yet.")
+        raise EngineError(tr("There is no reply to prove yet."))
     total = len(reply.tokens)
     options = replace(job.options, provable=True, top_alternatives=0, max_new_tokens=max(1, total))
     if closed is not None:
@@ -84,33 +85,47 @@ def verdict(proof: Proof) -> str:
     """What a proof found, in a sentence."""
     check = proof.check
     if check.rows == 0:
-        return "There was nothing to compare: the reply is empty."
+        return tr("There was nothing to compare: the reply is empty.")
     if not check.passed:
         return _difference(check)
-    words = (
-        f"Proved: {check.rows} rows compared, {check.identical_rows} identical in every bit with plain decoding, "
-        "one token at a time without drafts."
+    words = trn(
+        "Proved: {n} row compared, {identical} identical in every bit with plain decoding, one token at a time "
+        "without drafts.",
+        "Proved: {n} rows compared, {identical} identical in every bit with plain decoding, one token at a time "
+        "without drafts.",
+        check.rows,
+        identical=check.identical_rows,
     )
-    if not proof.same:
-        words += " Said again, the reply took other tokens: with sampling, other draft lengths draw other numbers."
-    return words
+    if proof.same:
+        return words
+    other = tr("Said again, the reply took other tokens: with sampling, other draft lengths draw other numbers.")
+    return f"{words} {other}"
 
 
 def _difference(check: SelfCheck) -> str:
-    words = f"Not proved: {check.rows} rows compared, {check.identical_rows} identical in every bit."
-    if check.first is not None:
-        first = check.first
-        words += (
-            f" The first difference is at position {first.position}: the reply has token {first.token}, plain decoding "
-            f"says {first.plain_token}; logits differ by up to {first.largest_logit_difference:.3g}. Please report it."
-        )
-    return words
+    words = trn(
+        "Not proved: {n} row compared, {identical} identical in every bit.",
+        "Not proved: {n} rows compared, {identical} identical in every bit.",
+        check.rows,
+        identical=check.identical_rows,
+    )
+    if (first := check.first) is None:
+        return words
+    where = tr(
+        "The first difference is at position {position}: the reply has token {token}, plain decoding says {plain}; "
+        "logits differ by up to {most:.3g}. Please report it.",
+        position=first.position,
+        token=first.token,
+        plain=first.plain_token,
+        most=first.largest_logit_difference,
+    )
+    return f"{words} {where}"
 
 
 def measure_plain(session: SessionLike | None, task: TaskJob, job: ReplyJob, tokens: int) -> Finished:
     """Answer the prompt of `job` once more without drafts, at most `tokens` tokens long."""
     if session is None:
-        raise EngineError("There is no reply to measure against yet.")
+        raise EngineError(tr("There is no reply to measure against yet."))
     options = replace(
         job.options, draft=DraftOptions("none"), max_new_tokens=max(2, min(tokens, PLAIN_TOKENS)), provable=False
     )
@@ -120,4 +135,6 @@ def measure_plain(session: SessionLike | None, task: TaskJob, job: ReplyJob, tok
             last = record
     if isinstance(last, Finished) and last.stats.rounds:
         return last
-    raise EngineError(last.message if isinstance(last, Failed) else "Plain decoding ended before it could be measured.")
+    raise EngineError(
+        last.message if isinstance(last, Failed) else tr("Plain decoding ended before it could be measured.")
+    )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
 
 from app.inspector.plot_card import PlotCard, Table
-from app.inspector.rounds_model import FEW, RoundsModel
+from app.inspector.rounds_model import FEW, PositionRate, RoundsModel
+from app.language import mark, tr, trn
 from app.theme import Theme
 from engine import Round
 
@@ -24,13 +26,13 @@ def run_colours(theme: Theme) -> tuple[str, str]:
 class ProgressOverlay(PlotCard):
     """Tokens written over the time of drafting and verifying."""
 
-    title = "Tokens over time"
-    x_label = "Seconds of drafting and verifying"
-    y_label = "Tokens"
-    reading = (
+    title = mark("Tokens over time")
+    x_label = mark("Seconds of drafting and verifying")
+    y_label = mark("Tokens")
+    reading = mark(
         "How far each run had come after how long. The steeper line is the faster run; a bend says where it changed."
     )
-    empty = "Neither run has rounds"
+    empty = mark("Neither run has rounds")
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
@@ -51,9 +53,8 @@ class ProgressOverlay(PlotCard):
         self.show_empty(not any(runs))
         self.plot.setXRange(0, max(0.001, *(seconds[-1] for seconds, _ in self._data)), padding=0.02)
         self.fit_height(float(max(tokens[-1] for _, tokens in self._data)))
-        self.describe(
-            "; ".join(f"run {n}: {t[-1]} tokens in {s[-1]:.2f} s" for n, (s, t) in zip(NAMES, self._data, strict=True))
-        )
+        ends = ((name, seconds[-1], tokens[-1]) for name, (seconds, tokens) in zip(NAMES, self._data, strict=True))
+        self.describe("; ".join(_came_to(*end) for end in ends))
 
     def key(self) -> Sequence[tuple[str, str]]:
         return tuple(zip(run_colours(self._theme), NAMES, strict=True))
@@ -71,15 +72,16 @@ class ProgressOverlay(PlotCard):
 class AcceptanceOverlay(PlotCard):
     """Acceptance at each position, side by side."""
 
-    title = "Acceptance by position"
-    x_label = "Draft position in the round"
-    y_label = "Accepted"
+    title = mark("Acceptance by position")
+    x_label = mark("Draft position in the round")
+    y_label = mark("Accepted")
     y_unit = "%"
-    reading = (
+    reading = mark(
         "Of the drafts tested at this position, how many were accepted; whiskers are 95 % intervals (Wilson), hatched "
-        f"bars have fewer than {FEW} tests. Where whiskers overlap, the difference may be chance."
+        "bars have fewer than {few} tests. Where whiskers overlap, the difference may be chance."
     )
-    empty = "Nothing was drafted in either run"
+    reading_values: ClassVar = {"few": FEW}
+    empty = mark("Nothing was drafted in either run")
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
@@ -107,11 +109,7 @@ class AcceptanceOverlay(PlotCard):
 
     def table(self) -> Table:
         names = ("run", "position", "accepted", "n", "share", "low_95", "high_95")
-        rows = [
-            (name, r.position, r.accepted, r.tests, r.share, r.low, r.high)
-            for name, model in zip(NAMES, self._models, strict=True)
-            for r in model.positions()
-        ]
+        rows = [(name, r.position, r.accepted, r.tests, r.share, r.low, r.high) for name, r in self._rates()]
         return names, rows
 
     def _draw_bars(self) -> None:
@@ -132,6 +130,32 @@ class AcceptanceOverlay(PlotCard):
             last = max(r.position for r in rates_all)
             self.plot.setXRange(0.4, max(4, last) + 0.6, padding=0)
             self.plot.getAxis("bottom").setTicks([[(k, str(k)) for k in range(1, last + 1)]])
-            self.describe(
-                "; ".join(f"run {row[0]} position {row[1]}: {row[4]:.0%}, n={row[3]}" for row in self.table()[1])
-            )
+            self.describe("; ".join(_accepted_at(name, r) for name, r in self._rates()))
+
+    def _rates(self) -> Iterator[tuple[str, PositionRate]]:
+        """Each run's rates, with the run's name."""
+        for name, model in zip(NAMES, self._models, strict=True):
+            for rate in model.positions():
+                yield name, rate
+
+
+def _came_to(name: str, seconds: float, tokens: int) -> str:
+    """How far a run came."""
+    return trn(
+        "run {name}: {n} token in {seconds:.2f} s",
+        "run {name}: {n} tokens in {seconds:.2f} s",
+        tokens,
+        name=name,
+        seconds=seconds,
+    )
+
+
+def _accepted_at(name: str, rate: PositionRate) -> str:
+    """How many drafts were accepted at a position."""
+    return tr(
+        "run {name} position {position}: {share:.0%}, n={tests}",
+        name=name,
+        position=rate.position,
+        share=rate.share,
+        tests=rate.tests,
+    )

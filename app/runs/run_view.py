@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWi
 from app.chat.legend import Legend
 from app.chat.transcript_model import TranscriptModel
 from app.chat.transcript_view import TranscriptView
+from app.language import tr
 from app.runs.summary import heading
 from app.theme import GRID, Theme
 from app.widgets import label
@@ -24,7 +25,7 @@ class RunView(QWidget):
         self.trace: Trace | None = None
         self.transcript = TranscriptModel(self)
         self.view = TranscriptView(self.transcript, theme)
-        self.view.setAccessibleName(f"Transcript of run {name}".strip())
+        self.view.setAccessibleName(tr("Transcript of run {name}", name=name).strip())
         self.title = QLabel()
         self.title.setProperty("type", "heading")
         self.title.setTextFormat(Qt.TextFormat.PlainText)
@@ -58,7 +59,7 @@ class RunView(QWidget):
         self.trace = trace
         self.title.setText(f"{self._name}  {heading(trace.header)}".strip())
         self.title.setToolTip(self.title.text())
-        self.note.setText("The file ends inside a line: the run was cut off." if trace.cut else "")
+        self.note.setText(tr("The file ends inside a line: the run was cut off.") if trace.cut else "")
         self.note.setVisible(trace.cut)
         self.transcript.clear()
         if trace.header.prompt:

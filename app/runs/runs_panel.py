@@ -10,13 +10,22 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QDesktopServices, QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QGridLayout, QHeaderView, QMessageBox, QTableView, QVBoxLayout, QWidget
 
+from app.language import mark, tr, trn
 from app.runs.store import RunStore
 from app.runs.summary import RunSummary
 from app.theme import GRID
 from app.widgets import label, named, push
 
 Index = QModelIndex | QPersistentModelIndex
-COLUMNS = ("Date", "Drafter", "Tokens", "Tokens/s", "Accepted", "Model", "Prompt")
+COLUMNS = (
+    mark("Date"),
+    mark("Drafter"),
+    mark("Tokens"),
+    mark("Tokens/s"),
+    mark("Accepted"),
+    mark("Model"),
+    mark("Prompt"),
+)
 _NUMBERS = range(2, 5)
 
 
@@ -58,7 +67,7 @@ class RunsModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return shown[index.column()]
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{COLUMNS[index.column()]} {shown[index.column()]}"
+            return f"{tr(COLUMNS[index.column()])} {shown[index.column()]}"
         if role == Qt.ItemDataRole.ToolTipRole:
             return f"{run.prompt}\n\n{run.path.name}, {run.size / 1024:.0f} KiB"
         if role == Qt.ItemDataRole.TextAlignmentRole and index.column() in _NUMBERS:
@@ -67,7 +76,7 @@ class RunsModel(QAbstractTableModel):
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         wanted = orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole
-        return COLUMNS[section] if wanted else None
+        return tr(COLUMNS[section]) if wanted else None
 
 
 class RunsPanel(QWidget):
@@ -81,16 +90,18 @@ class RunsPanel(QWidget):
         super().__init__()
         self._store = store
         self._stale = True
-        self.setAccessibleName("Runs")
+        self.setAccessibleName(tr("Runs"))
         self.runs = RunsModel(self)
         self.table = _table(self.runs)
         self.table.doubleClicked.connect(self.open_chosen)
         self.table.selectionModel().selectionChanged.connect(self._show_state)
-        self.open = push("Open", self.open_chosen, tip="Look at the chosen run, without a model")
-        self.compare = push("Compare two", self.compare_chosen, tip="Choose two runs with Ctrl, then compare them")
-        self.file = push("Open a file…", self.file_requested.emit, tip="Open a run from a file (.jsonl)")
-        self.delete = push("Delete", self.delete_chosen, tip="Delete the chosen runs")
-        self.folder = push("Show the folder", self._show_folder, kind="link")
+        self.open = push(tr("Open"), self.open_chosen, tip=tr("Look at the chosen run, without a model"))
+        self.compare = push(
+            tr("Compare two"), self.compare_chosen, tip=tr("Choose two runs with Ctrl, then compare them")
+        )
+        self.file = push(tr("Open a file…"), self.file_requested.emit, tip=tr("Open a run from a file (.jsonl)"))
+        self.delete = push(tr("Delete"), self.delete_chosen, tip=tr("Delete the chosen runs"))
+        self.folder = push(tr("Show the folder"), self._show_folder, kind="link")
         self.hint = label("", "caption", wrap=True)
         self._lay_out()
         self._show_state()
@@ -122,8 +133,12 @@ class RunsPanel(QWidget):
     def delete_chosen(self) -> None:
         """Delete the chosen runs, after a question."""
         chosen = self.chosen()
-        words = "this run" if len(chosen) == 1 else f"these {len(chosen)} runs"
-        asked = QMessageBox.question(self, "Delete runs", f"Delete {words}? The conversations stay.")
+        words = trn(
+            "Delete this run? The conversations stay.",
+            "Delete these {n} runs? The conversations stay.",
+            len(chosen),
+        )
+        asked = QMessageBox.question(self, tr("Delete runs"), words)
         if asked is QMessageBox.StandardButton.Yes:
             self._store.delete(run.path for run in chosen)
             self._read()
@@ -159,8 +174,13 @@ class RunsPanel(QWidget):
         self.compare.setEnabled(count == 2)
         self.delete.setEnabled(count > 0)
         size = sum(run.size for run in self.runs.runs) / 2**20
-        kept = f"{there} run{'s' * (there != 1)}, {size:.1f} MiB. The oldest go when there are too many."
-        self.hint.setText(kept if there else "Every reply is kept here as a run. There is none yet.")
+        kept = trn(
+            "{n} run, {size:.1f} MiB. The oldest go when there are too many.",
+            "{n} runs, {size:.1f} MiB. The oldest go when there are too many.",
+            there,
+            size=size,
+        )
+        self.hint.setText(kept if there else tr("Every reply is kept here as a run. There is none yet."))
 
     @Slot()
     def _show_folder(self) -> None:
@@ -186,7 +206,7 @@ class RunsPanel(QWidget):
 def _table(runs: RunsModel) -> QTableView:
     table = named(QTableView(), "runsTable")
     table.setModel(runs)
-    table.setAccessibleName("Kept runs")
+    table.setAccessibleName(tr("Kept runs"))
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
     table.setShowGrid(False)
@@ -197,8 +217,8 @@ def _table(runs: RunsModel) -> QTableView:
     table.verticalHeader().setDefaultSectionSize(table.fontMetrics().height() + 10)
     table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
     table.horizontalHeader().setStretchLastSection(True)
-    widths = ("2026-00-00 00:00:00", "MTP + n-gram, 3", "10000", "10000", "Accepted", "a model's name")
+    widths = ("2026-00-00 00:00:00", "MTP + n-gram, 3", "10000", "10000", "100 %", "a model's name")
     for column, sample in enumerate(widths):
-        wide = max(table.fontMetrics().horizontalAdvance(text) for text in (sample, COLUMNS[column]))
+        wide = max(table.fontMetrics().horizontalAdvance(text) for text in (sample, tr(COLUMNS[column])))
         table.setColumnWidth(column, wide + 3 * GRID)
     return table

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from app.language import tr
 from app.runs.summary import RunSummary, read_summary
 from engine import Record, TraceError, TraceHeader, TraceWriter
 
@@ -33,7 +34,9 @@ class RunStore:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise TraceError(f"Runs cannot be kept in {self.folder}: {error.strerror}.") from None
+            raise TraceError(
+                tr("Runs cannot be kept in {folder}: {why}.", folder=self.folder, why=error.strerror)
+            ) from None
         path = self._free_path(header)
         with TraceWriter(path, header) as trace:
             for record in records:

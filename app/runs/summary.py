@@ -9,10 +9,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from app.language import mark, tr
 from engine import EngineError, Failed, Finished, Stats, TraceError, TraceHeader, record_from_json
 
 _TAIL = 64 << 10
-_DRAFTERS = {"none": "none", "mtp": "MTP", "ngram": "n-gram", "mtp+ngram": "MTP + n-gram"}
+_DRAFTERS = {"none": mark("none"), "mtp": "MTP", "ngram": mark("n-gram"), "mtp+ngram": mark("MTP + n-gram")}
+_LENGTHS = {"adaptive": mark("adaptive"), "cost-aware": mark("cost-aware")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +49,13 @@ def drafter_words(settings: Mapping[str, Any], sidecar: str | None = None) -> st
     """Who drafted and how far ahead, in few words."""
     draft = settings.get("draft")
     if not isinstance(draft, Mapping):
-        return "unknown"
+        return tr("unknown")
     name, tokens = draft.get("drafter", ""), draft.get("tokens", 0)
     if name == "none" or not tokens:
-        return "none"
-    length = draft.get("length", "fixed")
-    words = f"{_DRAFTERS.get(str(name), str(name))}, {tokens if length == 'fixed' else length}"
+        return tr("none")
+    drafter, length = _DRAFTERS.get(str(name)), str(draft.get("length", "fixed"))
+    how = tokens if length == "fixed" else tr(_LENGTHS[length]) if length in _LENGTHS else length
+    words = f"{tr(drafter) if drafter else name}, {how}"
     return f"{words} ({sidecar})" if sidecar else words
 
 
@@ -68,11 +71,11 @@ def read_summary(path: Path) -> RunSummary:
             first = json.loads(file.readline(1 << 24))
             last = _last_line(path, size)
     except OSError as error:
-        raise TraceError(f"The run {path} cannot be read: {error.strerror}.") from None
+        raise TraceError(tr("The run {path} cannot be read: {why}.", path=path, why=error.strerror)) from None
     except ValueError:
-        raise TraceError(f"{path.name} is no run: its first line is not a header.") from None
+        raise TraceError(tr("{name} is no run: its first line is not a header.", name=path.name)) from None
     if not isinstance(first, dict) or first.get("event") != "header":
-        raise TraceError(f"{path.name} is no run: its first line is not a header.")
+        raise TraceError(tr("{name} is no run: its first line is not a header.", name=path.name))
     settings = first.get("settings")
     return RunSummary(
         path=path,
