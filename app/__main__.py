@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from app.last_words import last_words
 from app.milestones import Milestones
 from engine import __version__
 
@@ -65,14 +66,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     milestones = Milestones()
     milestones.mark("Python")
-    from app.drive import Errand
-    from app.program import Request, run
-
-    milestones.mark("imports")
-
-    model = engine.demo_path() if arguments.model == "demo" else arguments.model and Path(arguments.model)
-    errand = Errand(arguments.prompt or "", arguments.screenshot, arguments.quit_when_done)
     with ExitStack() as stack:
+        stack.enter_context(last_words(quiet=arguments.quit_when_done or arguments.screenshot is not None))
+        from app.drive import Errand
+        from app.program import Request, run
+
+        milestones.mark("imports")
+        model = engine.demo_path() if arguments.model == "demo" else arguments.model and Path(arguments.model)
+        errand = Errand(arguments.prompt or "", arguments.screenshot, arguments.quit_when_done)
         request = Request(
             settings_dir=stack.enter_context(settings_folder(arguments)),
             farewell=stack.close,
