@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QLocale, QSize, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
@@ -21,6 +21,7 @@ from app.file_events import FileOpenings
 from app.help import log
 from app.icons import ink_icons, program_icon
 from app.instance import Listener, hand_over, socket_name
+from app.language import FOLDER, Languages
 from app.main_window import MainWindow
 from app.milestones import Milestones
 from app.settings import SettingsFile
@@ -89,7 +90,9 @@ def run(
     log.start(request.log_dir)
     logging.getLogger("draftscope").info("Draftscope %s starts on %s", __version__, platform.platform())
     file = SettingsFile(request.settings_dir)
-    stylist = Stylist(app, request.theme or file.load().theme)
+    settings = file.load()
+    speak(app, request.settings_dir, settings.language)
+    stylist = Stylist(app, request.theme or settings.theme)
     window = MainWindow(EngineHandle(load_model), file, stylist, demo, request.history_dir)
     listener = Listener(name, window) if name else None
     if listener is not None:
@@ -125,6 +128,12 @@ def run(
         request.farewell()
         os._exit(drive.code)
     return drive.code
+
+
+def speak(app: QApplication, settings_dir: Path, wanted: str) -> None:
+    """Have the application speak the language `wanted`, and lay its windows out as that is written."""
+    language = Languages(settings_dir / FOLDER).install(app, wanted)
+    app.setLayoutDirection(QLocale(language.code).textDirection())
 
 
 def first_steps(

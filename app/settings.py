@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import random
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -27,6 +28,7 @@ _ODD_NAMES = "surrogatepass"
 FILE_NAME = "settings.json"
 SAMPLING_FIELDS = ("temperature", "top_k", "top_p", "min_p", "seed")
 SMALLEST_FONT, LARGEST_FONT = 8, 24
+_LANGUAGE = re.compile(r"[A-Za-z0-9_@-]{2,15}")
 ALTERNATIVES = 5
 """Alternatives that the card of a token shows."""
 
@@ -114,6 +116,8 @@ class Settings:
     load: LoadChoices = field(default_factory=LoadChoices)
     font_size: float = 0.0
     """Points of ordinary text; 0 is the system's size."""
+    language: str = "system"
+    """What the window speaks: a code such as `de`, or as the system does."""
     presets: tuple[Preset, ...] = ()
     show_refused: bool = True
     reading_view: bool = False
@@ -168,6 +172,7 @@ class SettingsFile:
             "presets": _presets,
             "load": _load,
             "font_size": _font_size,
+            "language": _language,
             "show_refused": _flag,
             "reading_view": _flag,
             "budgets": _budgets,
@@ -211,6 +216,10 @@ def _texts(value: Any) -> tuple[str, ...] | None:
 def _font_size(value: Any) -> float | None:
     sensible = isinstance(value, int | float) and (value == 0 or SMALLEST_FONT <= value <= LARGEST_FONT)
     return float(value) if sensible else None
+
+
+def _language(value: Any) -> str | None:
+    return value if isinstance(value, str) and _LANGUAGE.fullmatch(value) else None
 
 
 def _load(value: Any) -> LoadChoices | None:

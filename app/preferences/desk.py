@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from app.language import tr
+from app.language import FOLDER, Languages, tr
 from app.memory import Memory
 from app.preferences.dialog import PreferencesDialog
 from app.preferences.places import Place
@@ -57,11 +57,13 @@ class PreferencesDesk(QObject):
             self.dialog = PreferencesDialog(self._window)
             self.dialog.theme_changed.connect(self.theme_wanted)
             self.dialog.font_changed.connect(self._on_font)
+            self.dialog.language_changed.connect(self._on_language)
             self.dialog.load_changed.connect(self._on_load)
             self.dialog.reload_requested.connect(self._reload)
             self.dialog.downloads_changed.connect(self._on_downloads)
         settings = self._memory.settings
         self.dialog.show_values(self._stylist.mode, settings.font_size, settings.load)
+        self.dialog.show_languages(Languages(self._memory.folder / FOLDER), settings.language)
         self._show_state()
         return self.dialog
 
@@ -106,6 +108,10 @@ class PreferencesDesk(QObject):
     def _on_font(self, points: float) -> None:
         self._memory.change(font_size=points)
         self._stylist.set_font_size(points)
+
+    @Slot(str)
+    def _on_language(self, code: str) -> None:
+        self._memory.change(language=code)
 
     @Slot(object)
     def _on_load(self, choices: LoadChoices) -> None:

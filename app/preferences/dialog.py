@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.chat.sampling_panel import Group
-from app.language import mark, tr
-from app.preferences.places import Places
+from app.language import ENGLISH, SYSTEM, Languages, mark, tr
+from app.preferences.places import Places, breakable
 from app.settings import LARGEST_FONT, SMALLEST_FONT, LoadChoices
 from app.theme import GRID, ThemeMode
 from app.widgets import label, named, push
@@ -40,6 +40,7 @@ class PreferencesDialog(QDialog):
 
     theme_changed = Signal(str)
     font_changed = Signal(float)
+    language_changed = Signal(str)
     load_changed = Signal(object)  # LoadChoices
     reload_requested = Signal()
     downloads_changed = Signal(object)  # Path, or None for the usual folder
@@ -89,8 +90,11 @@ class PreferencesDialog(QDialog):
         self.font_size.lineEdit().setTextMargins(GRID, 0, 0, 0)
         group.add(tr("Colours"), self.theme, tr("Light, dark, or whatever the system shows."))
         group.add(tr("Text size"), self.font_size, tr("Of everything in the window; headings keep their proportion."))
+        self.language = QComboBox()
+        self._about_languages = group.add(tr("Language"), self.language, "")
         self.theme.currentIndexChanged.connect(lambda: self.theme_changed.emit(self.theme.currentData()))
         self.font_size.valueChanged.connect(self._on_font)
+        self.language.currentIndexChanged.connect(self._on_language)
         group.reset_requested.connect(self._reset_look)
         return group
 
@@ -153,6 +157,22 @@ class PreferencesDialog(QDialog):
         self.kv_cache.setCurrentIndex(self.kv_cache.findData(load.kv_cache))
         del blockers
 
+    def show_languages(self, languages: Languages, chosen: str) -> None:
+        """Offer the languages that there are now, without telling anyone; one that is gone has become English."""
+        blocker = QSignalBlocker(self.language)
+        self.language.clear()
+        self.language.addItem(tr("As the system"), SYSTEM)
+        for language in languages.available():
+            self.language.addItem(language.name, language.code)
+        at = self.language.findData(chosen)
+        self.language.setCurrentIndex(at if at >= 0 else self.language.findData(ENGLISH))
+        del blocker
+        why = mark(
+            "Takes effect at the next start. Further languages: put a gettext catalogue (such as de.mo) into {folder}."
+        )
+        self._about_languages.setText(tr(why, folder=breakable(languages.own)))
+        self.language.setAccessibleDescription(tr(why, folder=languages.own))
+
     def show_reload(self, wanted: bool) -> None:
         """Whether the model in use was opened with other settings."""
         self.reload.setVisible(wanted)
@@ -175,6 +195,10 @@ class PreferencesDialog(QDialog):
         self.font_changed.emit(0.0 if value < SMALLEST_FONT else float(value))
 
     @Slot()
+    def _on_language(self) -> None:
+        self.language_changed.emit(self.language.currentData())
+
+    @Slot()
     def _on_load(self) -> None:
         choices = replace(
             self.load,
@@ -193,6 +217,7 @@ class PreferencesDialog(QDialog):
     def _reset_look(self) -> None:
         self.theme.setCurrentIndex(self.theme.findData("system"))
         self.font_size.setValue(self.font_size.minimum())
+        self.language.setCurrentIndex(self.language.findData(SYSTEM))
 
     @Slot()
     def _reset_load(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, Qt, QTranslator
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -17,14 +17,18 @@ from pytestqt.qtbot import QtBot
 from app.drive import SETTLE_MS, Drive, Errand
 from app.main_window import MainWindow
 from app.program import Request, run
+from app.settings import Settings, SettingsFile
+from app.status import drafting_text
 from app.theme import DARK
+from engine import DraftOptions
 from tests.app.conftest import DEMO, PATIENCE_MS
 from tests.app.scripted import Script
+from tests.app.test_language import catalogue
 
 
 @pytest.fixture(autouse=True)
 def as_before(qapp: QApplication) -> Iterator[None]:
-    sheet, quits = qapp.styleSheet(), qapp.quitOnLastWindowClosed()
+    sheet, quits, direction = qapp.styleSheet(), qapp.quitOnLastWindowClosed(), qapp.layoutDirection()
     yield
     for widget in qapp.topLevelWidgets():
         if isinstance(widget, MainWindow):
@@ -32,6 +36,10 @@ def as_before(qapp: QApplication) -> Iterator[None]:
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
     qapp.setQuitOnLastWindowClosed(quits)
     qapp.setStyleSheet(sheet)
+    for translator in qapp.findChildren(QTranslator):
+        qapp.removeTranslator(translator)
+        translator.deleteLater()
+    qapp.setLayoutDirection(direction)
 
 
 def go(folder: Path, script: Script, errand: Errand, model: Path = DEMO, size: tuple[int, int] = (780, 600)) -> int:
@@ -49,6 +57,30 @@ def test_a_prompt_is_answered_and_pictured(tmp_path: Path, script: Script, qapp:
     blue = DARK.tint("accepted_mtp")
     colours = [image.pixelColor(x, y).name() for x in range(0, 780, 2) for y in range(0, 600, 2)]
     assert colours.count(blue) > 20, "accepted drafts are coloured"
+
+
+def test_the_window_speaks_the_language_that_was_chosen(tmp_path: Path, script: Script, qapp: QApplication) -> None:
+    settings = tmp_path / "settings"
+    SettingsFile(settings).save(Settings(language="ar"))
+    catalogue(settings / "languages", "ar", {"Conversations": "المحادثات", "No model is loaded.": "لا يوجد نموذج."})
+    assert go(tmp_path, script, Errand("", None, True)) == 0
+    (window,) = [widget for widget in qapp.topLevelWidgets() if isinstance(widget, MainWindow)]
+    assert window.docks.docks["show_chats"].windowTitle() == "المحادثات"
+    assert window.docks.docks["show_runs"].windowTitle() == "Runs", "what the catalogue does not have"
+    assert qapp.layoutDirection() is Qt.LayoutDirection.RightToLeft
+    assert drafting_text(None, DraftOptions())[1] == "لا يوجد نموذج."
+
+
+@pytest.mark.parametrize("language", ["system", "en", "ar"])
+def test_without_a_catalogue_the_window_speaks_english(
+    tmp_path: Path, script: Script, qapp: QApplication, language: str
+) -> None:
+    SettingsFile(tmp_path / "settings").save(Settings(language=language))
+    assert go(tmp_path, script, Errand("", None, True)) == 0
+    (window,) = [widget for widget in qapp.topLevelWidgets() if isinstance(widget, MainWindow)]
+    assert window.docks.docks["show_chats"].windowTitle() == "Conversations"
+    assert qapp.layoutDirection() is Qt.LayoutDirection.LeftToRight
+    assert qapp.findChildren(QTranslator) == [], "nothing was loaded for it"
 
 
 def test_a_picture_has_plots_that_a_busy_computer_makes_late(

@@ -23,6 +23,7 @@ FULL = Settings(
         draft=DraftOptions("mtp+ngram", 5, "adaptive"),
     ),
     load=LoadChoices(3, 2048, kv_cache="bf16"),
+    language="pt_BR",
     show_refused=False,
 )
 
@@ -69,6 +70,13 @@ def test_one_bad_field_costs_only_itself(tmp_path: Path, reply: dict[str, object
     file = SettingsFile(tmp_path)
     file.path.write_text(json.dumps({"reply": reply, "geometry": "kept"}))
     assert file.load() == Settings(reply=expected, geometry="kept")
+
+
+@pytest.mark.parametrize("language", ["", "d", "../../secret", "de\n", "a" * 16, 7, None, ["de"]])
+def test_what_is_no_code_of_a_language_is_left_out(tmp_path: Path, language: object) -> None:
+    file = SettingsFile(tmp_path)
+    file.path.write_text(json.dumps({"language": language, "geometry": "kept"}))
+    assert file.load() == Settings(geometry="kept")
 
 
 def test_fields_of_a_newer_version_survive(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QFileDialog, QPushButton
+from PySide6.QtWidgets import QComboBox, QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.main_window import MainWindow
@@ -14,6 +14,7 @@ from app.settings import LoadChoices, SettingsFile
 from engine import demo_path, load_model
 from tests.app.conftest import PATIENCE_MS, MakeWindow
 from tests.app.scripted import Script
+from tests.app.test_language import catalogue
 
 
 def test_the_next_load_follows_and_the_next_start_remembers(
@@ -94,10 +95,43 @@ def test_places_are_shown_and_downloads_can_go_elsewhere(
     assert download.where.text() == f"Into {elsewhere}"
 
 
+def test_a_language_is_offered_by_its_own_name_and_spoken_from_the_next_start(
+    make_window: MakeWindow, tmp_path: Path
+) -> None:
+    window = make_window()
+    window.actions_by_name["preferences"].trigger()
+    dialog = window.rooms.preferences
+    assert dialog is not None
+    assert names(dialog.language) == ["As the system", "English"]
+    assert str(tmp_path / "languages") in dialog.language.accessibleDescription()
+    catalogue(tmp_path / "languages", "de", {"Preferences": "Einstellungen"})
+    catalogue(tmp_path / "languages", "ja", {"Preferences": "設定"})
+    window.actions_by_name["preferences"].trigger()
+    assert names(dialog.language) == ["As the system", "English", "Deutsch", "日本語"]
+    assert dialog.language.currentIndex() == 0
+    dialog.language.setCurrentIndex(2)
+    assert dialog.windowTitle() == "Preferences", "not before the next start"
+    assert window.memory.settings.language == "de"
+    window.memory.save()
+    assert make_window().memory.settings.language == "de"
+    (tmp_path / "languages" / "de.mo").unlink()
+    window.actions_by_name["preferences"].trigger()
+    assert dialog.language.currentText() == "English", "which it has become"
+    assert window.memory.settings.language == "de", "until the person chooses"
+
+
+def names(box: QComboBox) -> list[str]:
+    return [box.itemText(at) for at in range(box.count())]
+
+
 def test_restoring_defaults_takes_back_this_window_and_nothing_else(qtbot: QtBot, window: MainWindow) -> None:
     before = window.memory.settings
     window.memory.change(
-        font_size=20.0, load=LoadChoices(2, 512, "q8", "bf16"), download_folder="/elsewhere", folders=("/models",)
+        font_size=20.0,
+        load=LoadChoices(2, 512, "q8", "bf16"),
+        download_folder="/elsewhere",
+        folders=("/models",),
+        language="en",
     )
     window.set_theme_mode("dark")
     window.actions_by_name["preferences"].trigger()
@@ -106,6 +140,7 @@ def test_restoring_defaults_takes_back_this_window_and_nothing_else(qtbot: QtBot
     dialog.defaults.click()
     after = window.memory.settings
     assert (after.theme, after.font_size, after.load, after.download_folder) == ("system", 0.0, LoadChoices(), "")
+    assert after.language == "system"
     assert after.folders == ("/models",)
     assert after.reply == before.reply
 
