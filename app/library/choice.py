@@ -127,7 +127,8 @@ def parameters_text(count: int) -> str:
     """A number of parameters in words."""
     for limit, unit in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
         if count >= limit:
-            return tr("{count} parameters", count=f"{count / limit:.1f} {unit}")
+            number = f"{count / limit:.1f} {unit}"
+            return tr("{number} parameters", number=number)
     return trn("{n} parameter", "{n} parameters", count)
 
 
