@@ -16,6 +16,8 @@ from smoke import ROOT, finish
 MIRROR = "http://deb.debian.org/debian"
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 _LONGEST_S = 1800
+CHROOT = shutil.which("chroot", path=f"{os.defpath}:{_PATH}") or "chroot"
+"""It lies where the PATH of a person who may become root does not always lead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class DebianRoot:
         """The words that run a command in here."""
         who = [f"--userspec={person.number}:{person.number}"] if person else []
         values = {"PATH": _PATH, "LANG": "C.UTF-8", "HOME": person.home if person else "/root", **(environment or {})}
-        return ["chroot", *who, str(self.path), "env", "-i", *(f"{k}={v}" for k, v in values.items()), *command]
+        return [CHROOT, *who, str(self.path), "env", "-i", *(f"{k}={v}" for k, v in values.items()), *command]
 
     def must(self, *command: str) -> str:
         """Run a command as root; what it printed.
