@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import hashlib
-import importlib.metadata
 import os
 import re
 import shutil
@@ -30,12 +29,8 @@ _OURS = re.compile(r".+-[0-9a-f]{12}")
 
 def cache_folder() -> Path:
     """This version's folder, made and marked as used; one under the temporary folder if it cannot be written."""
-    try:
-        version = importlib.metadata.version("draftscope")
-    except importlib.metadata.PackageNotFoundError:
-        version = "0"
     home = Path(platformdirs.user_cache_dir("draftscope", appauthor=False)) / "kernels"
-    folder = _writable(home / f"{version}-{source_hash()}")
+    folder = _writable(home / f"kernels-{source_hash()}")
     with contextlib.suppress(OSError):
         os.utime(folder)
     if folder.parent == home:

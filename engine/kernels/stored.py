@@ -11,6 +11,7 @@ from typing import Any
 
 from numba.core import config
 from numba.core.caching import CacheImpl, CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
+from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
 
 from engine.kernels.cache_folder import installed_folder, source_hash
@@ -47,7 +48,53 @@ class KernelLocator(_CacheLocator):
 
 
 class _KernelStore(CompileResultCacheImpl):
+    """Keeps the machine code alone. Numba keeps, beside it, what another function needs that is linked with this one,
+    and looks through all of it whenever it loads one. Kernels are never linked: each is called by its address."""
+
     _locator_classes = [KernelLocator, *CacheImpl._locator_classes]  # noqa: RUF012 - as Numba declares it
+
+    def reduce(self, cres: Any) -> Any:
+        """What is written to the disk."""
+        (name, kind, (machine_code, _)), *rest = super().reduce(cres)
+        return (name, kind, machine_code), *rest
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """The compiled function again: as Numba's `CompileResult._rebuild`, without anything to link with."""
+        (name, _, machine_code), function, environment, signature, objectmode, lifted, annotation, init, others = (
+            payload
+        )
+        for step in init:
+            step()
+        codegen = target_context.codegen()
+        library = codegen.create_library(name)
+        library.enable_object_caching()
+        library._set_compiled_object(machine_code)
+        library._finalize_final_module()
+        codegen._engine._defined_symbols |= {
+            function.llvm_func_name,
+            function.llvm_cpython_wrapper_name,
+            function.llvm_cfunc_wrapper_name,
+        }
+        result = CompileResult(
+            target_context=target_context,
+            typing_context=target_context.typing_context,
+            library=library,
+            environment=environment,
+            entry_point=target_context.get_executable(library, function, environment),
+            fndesc=function,
+            type_annotation=annotation,
+            signature=signature,
+            objectmode=objectmode,
+            lifted=lifted,
+            typing_error=None,
+            call_helper=None,
+            metadata=None,
+            reload_init=init,
+            referenced_envs=others,
+        )
+        for other in others:
+            codegen.set_env(other.env_name, other)
+        return result
 
 
 class StoredKernels(FunctionCache):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,23 @@ def test_kernels_of_the_installation_are_used_and_not_copied(
     own.mkdir()
     monkeypatch.setattr(stored, "installed_folder", lambda: installed)
     assert _run(own) == []
+
+
+def test_machine_code_alone_is_kept_and_runs_in_another_process(own: Path) -> None:
+    """Also where the kernel calls another function and raises."""
+    code = (
+        "import sys; from numba.core import config; config.CACHE_DIR = sys.argv[1]\n"
+        "from engine.kernels.norm import rms_norm as kernel\n"
+        "import numpy as np; kernel.compile(); print(len(kernel._entry.stats.cache_hits))"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code, str(own)], capture_output=True, text=True, check=True).stdout.strip()
+        for _ in range(2)
+    ]
+    assert runs == ["0", "1"]
+    kept = b"".join(path.read_bytes() for path in own.glob("*.nbc"))
+    assert kept
+    assert b"BC\xc0\xde" not in kept, "nothing to link with"
 
 
 def test_what_is_damaged_is_compiled_again(own: Path) -> None:
