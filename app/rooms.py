@@ -1,29 +1,34 @@
-"""The rooms beside the chat that open in windows of their own, and the actions by which they are entered."""
+"""The rooms beside the chat that open in windows of their own, and the actions by which they are entered.
+
+What a room is made of is imported when it is entered: the start does not wait for it.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDialog, QMainWindow
 
-from app.help.about_dialog import AboutDialog
-from app.help.commands import action_commands, chat_commands, recent_commands
-from app.help.doctor_dialog import DoctorDialog
-from app.help.log_dialog import LogDialog
-from app.help.palette import Palette
-from app.help.tour import Hint, Tour
 from app.history.desk import HistoryDesk
 from app.library.shelf import Shelf
 from app.memory import Memory
 from app.preferences.desk import PreferencesDesk
-from app.preferences.dialog import PreferencesDialog
 from app.style import Stylist
 from app.theme import Theme
 from app.worker import EngineHandle, LoadJob, LoadOutcome
+
+if TYPE_CHECKING:
+    from app.help.about_dialog import AboutDialog
+    from app.help.doctor_dialog import DoctorDialog
+    from app.help.log_dialog import LogDialog
+    from app.help.palette import Palette
+    from app.help.tour import Hint, Tour
+    from app.preferences.dialog import PreferencesDialog
 
 LOG = logging.getLogger("draftscope")
 
@@ -83,6 +88,9 @@ class Rooms(QObject):
     @Slot()
     def show_palette(self) -> None:
         """Offer everything that can be done now."""
+        from app.help.commands import action_commands, chat_commands, recent_commands
+        from app.help.palette import Palette
+
         commands = action_commands(self.actions)
         recent = self._memory.settings.recent
         commands += recent_commands(recent, lambda path, sidecar: self.open_requested.emit(path, sidecar, None))
@@ -104,12 +112,15 @@ class Rooms(QObject):
     @Slot()
     def show_log(self) -> None:
         if self.log is None:
+            from app.help.log_dialog import LogDialog
+
             self.log = LogDialog(self._window)
         _to_front(self.log)
 
     @Slot()
     def show_doctor(self) -> None:
         """Look at this computer afresh."""
+        from app.help.doctor_dialog import DoctorDialog
         from engine import diagnose  # with it come packages that nothing else needs
 
         self.doctor = DoctorDialog(diagnose(), self._window)
@@ -118,6 +129,8 @@ class Rooms(QObject):
     @Slot()
     def show_about(self) -> None:
         if self.about is None:
+            from app.help.about_dialog import AboutDialog
+
             self.about = AboutDialog(self._window)
         _to_front(self.about)
 
@@ -132,6 +145,8 @@ class Rooms(QObject):
     def show_tour(self) -> None:
         """Step through the hints from the first."""
         if self.tour is None and self.hints:
+            from app.help.tour import Tour
+
             self.tour = Tour(self.hints, self._window)
             self.tour.ended.connect(self._on_toured)
 

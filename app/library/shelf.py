@@ -11,12 +11,12 @@ from PySide6.QtWidgets import QWidget
 
 from app.icons import ink_icons
 from app.language import tr
-from app.library.catalogue import Catalogue
-from app.library.dialog import LibraryDialog
 from app.memory import Memory
 from app.theme import Theme
 
 if TYPE_CHECKING:
+    from app.library.catalogue import Catalogue
+    from app.library.dialog import LibraryDialog
     from app.library.hub.desk import HubDesk, Transfer
     from app.library.hub.dialog import HubDialog
     from app.library.hub.order import Order
@@ -36,16 +36,27 @@ class Shelf(QObject):
         self._window = window
         self._memory = memory
         self._demo = demo
-        self.catalogue = Catalogue(self)
+        self._catalogue: Catalogue | None = None
         self.dialog: LibraryDialog | None = None
         self._downloads = downloads
         self._theme: Theme | None = None
         self.hub: HubDesk | None = None
         self.download: HubDialog | None = None
 
+    @property
+    def catalogue(self) -> Catalogue:
+        """What is in the watched folders; made when it is first asked for."""
+        if self._catalogue is None:
+            from app.library.catalogue import Catalogue
+
+            self._catalogue = Catalogue(self)
+        return self._catalogue
+
     def show(self, theme: Theme) -> None:
         """Open the library, or bring it to the front."""
         if self.dialog is None:
+            from app.library.dialog import LibraryDialog
+
             self.dialog = LibraryDialog(self.catalogue, theme, self._window)
             self.dialog.open_requested.connect(self._open)
             self.dialog.folders_wanted.connect(self._watch)
@@ -126,7 +137,8 @@ class Shelf(QObject):
 
     def close(self) -> None:
         """End the threads of the library and of downloads; these go on at another start."""
-        self.catalogue.close()
+        if self._catalogue is not None:
+            self._catalogue.close()
         if self.hub is not None:
             self.hub.close()
 

@@ -13,14 +13,14 @@ from PySide6.QtWidgets import QWidget
 
 from app.language import FOLDER, Languages, tr
 from app.memory import Memory
-from app.preferences.dialog import PreferencesDialog
-from app.preferences.places import Place
 from app.settings import LoadChoices
 from app.style import Stylist
 from app.worker import EngineHandle, LoadJob, LoadOutcome
 from engine import LoadOptions
 
 if TYPE_CHECKING:
+    from app.preferences.dialog import PreferencesDialog
+    from app.preferences.places import Place
     from engine import ModelInfo
 
 
@@ -54,6 +54,8 @@ class PreferencesDesk(QObject):
     def show(self) -> PreferencesDialog:
         """Open the preferences as they are now."""
         if self.dialog is None:
+            from app.preferences.dialog import PreferencesDialog
+
             self.dialog = PreferencesDialog(self._window)
             self.dialog.theme_changed.connect(self.theme_wanted)
             self.dialog.font_changed.connect(self._on_font)
@@ -69,6 +71,8 @@ class PreferencesDesk(QObject):
 
     def places(self) -> list[Place]:
         """Where things lie."""
+        from app.preferences.places import Place
+
         settings = self._memory.settings
         downloads = Path(settings.download_folder) if settings.download_folder else self._data / "models"
         found = [

@@ -22,8 +22,10 @@ from app.start import Start
 from tests.app.conftest import DEMO, PATIENCE_MS, MakeWindow
 from tests.app.scripted import Script
 
-LATER = ("pyqtgraph", "numba", "llvmlite", "numpy", "pygments", "markdown_it", "tokenizers", "psutil", "PIL")
-"""Packages that take long to import."""
+LATER = ("pyqtgraph", "numba", "llvmlite", "numpy", "pygments", "markdown_it", "tokenizers", "psutil", "PIL",
+         "app.library.dialog", "app.library.catalogue", "app.preferences.dialog", "app.help.palette",
+         "app.help.about_dialog", "app.help.doctor_dialog", "app.help.log_dialog")  # fmt: skip
+"""What takes long to import, and rooms that nobody has entered."""
 PROGRAM = """
 import json, sys
 from pathlib import Path
