@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float32]
 
-MOST_PIXELS = 256 << 20
-"""A larger picture is refused before it is decoded: some files announce sizes that fill any memory."""
+MOST_PIXELS = 178_956_970
+"""Pillow's own limit. A larger picture is refused before it is decoded: some files announce what no memory holds."""
+_BAND_PIXELS = 1 << 20
+"""What takes several times a picture's memory is done with so many pixels at a time."""
 MOST_BYTES = 256 << 20
 MOST_ASPECT = 200
 SMALLER = (2048, 1536, 1024, 768, 512, 384, 256)
@@ -58,7 +60,7 @@ class PictureSize:
     """Soft tokens that it takes."""
 
 
-def open_picture(source: Path | bytes, name: str = "") -> Image:
+def open_picture(data: bytes, name: str = "The picture") -> Image:
     """The first frame of a picture file as RGB, turned as its EXIF data says, transparency on white.
 
     Raises:
@@ -66,48 +68,71 @@ def open_picture(source: Path | bytes, name: str = "") -> Image:
     """
     from PIL import Image, ImageOps, UnidentifiedImageError
 
-    name = name or (source.name if isinstance(source, Path) else "The picture")
+    too_large = PictureError(f"{name} has more than {MOST_PIXELS // 10**6} million pixels; save it smaller.")
     try:
-        if isinstance(source, Path) and source.stat().st_size > MOST_BYTES:
-            raise PictureError(f"{name} is larger than {MOST_BYTES >> 20} MiB; save it smaller.")
-        data = source.read_bytes() if isinstance(source, Path) else source
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow's own warning about size: the limit here is ours
             picture = Image.open(io.BytesIO(data), formats=FORMATS)
             if picture.width * picture.height > MOST_PIXELS:
-                raise PictureError(f"{name} has {picture.width} × {picture.height} pixels; save it smaller.")
+                raise too_large  # whoever uses Pillow, too, may have lifted its limit
             picture.load()
-            return _on_white(ImageOps.exif_transpose(picture))
+            ImageOps.exif_transpose(picture, in_place=True)
+            return _on_white(picture)
     except PictureError:
         raise
-    except FileNotFoundError:
-        raise PictureError(f"There is no picture {name}.") from None
+    except Image.DecompressionBombError:
+        raise too_large from None
     except UnidentifiedImageError:
         raise PictureError(
             f"{name} cannot be read as a picture: it is damaged, or none of {', '.join(FORMATS)}."
         ) from None
     except Exception as error:  # Pillow's decoders raise whatever a damaged file leads them to
-        raise PictureError(f"{name} cannot be read as a picture: {error or type(error).__name__}.") from None
+        reason = str(error).rstrip(".") or type(error).__name__
+        raise PictureError(f"{name} cannot be read as a picture: {reason}.") from None
 
 
 def _on_white(picture: Image) -> Image:
+    if picture.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
+        return _by_bands(picture, _without_transparency)
+    if picture.mode.startswith(("I;16", "I")) or picture.mode == "F":
+        top = 65535.0 if picture.mode.startswith("I") else max(_brightest(picture), 1e-9)
+        return _by_bands(picture, lambda band: _from_deep_grey(band, top))
+    return picture if picture.mode == "RGB" else picture.convert("RGB")
+
+
+def _by_bands(picture: Image, converted: Callable[[Image], Image]) -> Image:
+    """`converted` of some rows at a time."""
     from PIL import Image
 
-    if picture.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
-        clear = picture.convert("RGBA")
-        white = Image.new("RGBA", clear.size, "white")
-        return Image.alpha_composite(white, clear).convert("RGB")
-    if picture.mode.startswith(("I;16", "I")) or picture.mode == "F":
-        return _from_deep_grey(picture)
-    return picture.convert("RGB")
+    whole = Image.new("RGB", picture.size)
+    for box in _bands(picture):
+        whole.paste(converted(picture.crop(box)), box[:2])
+    return whole
 
 
-def _from_deep_grey(picture: Image) -> Image:
+def _bands(picture: Image) -> list[tuple[int, int, int, int]]:
+    rows = max(1, _BAND_PIXELS // picture.width)
+    return [(0, y, picture.width, min(picture.height, y + rows)) for y in range(0, picture.height, rows)]
+
+
+def _without_transparency(picture: Image) -> Image:
+    from PIL import Image
+
+    clear = picture.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", clear.size, "white"), clear).convert("RGB")
+
+
+def _brightest(picture: Image) -> float:
+    return max(
+        float(np.nan_to_num(np.asarray(picture.crop(box), np.float64)).max(initial=0)) for box in _bands(picture)
+    )
+
+
+def _from_deep_grey(picture: Image, top: float) -> Image:
     """16- and 32-bit grey, which Pillow's own conversion clips to white."""
     from PIL import Image
 
     values = np.nan_to_num(np.asarray(picture, np.float64))
-    top = 65535.0 if picture.mode.startswith("I") else max(float(values.max(initial=0)), 1e-9)
     return Image.fromarray((values / top * 255).clip(0, 255).astype(np.uint8)).convert("RGB")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,13 +36,24 @@ class Picture:
         from engine.pictures import MOST_BYTES  # brings the tower with it
 
         try:
-            with Path(path).open("rb") as file:
+            with open(path, "rb", opener=_without_waiting) as file:
                 data = file.read(MOST_BYTES + 1)  # a device or a pipe need not have an end
         except OSError as error:
             raise PictureError(f"The picture {path} cannot be read: {error.strerror or error}.") from None
         if len(data) > MOST_BYTES:
             raise PictureError(f"The picture {path} is larger than {MOST_BYTES >> 20} MiB; save it smaller.")
+        if not data:
+            raise PictureError(f"The picture {path} is empty.")
         return cls(data, Path(path).name)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a named pipe that nobody writes into is empty, and is not waited for."""
+    if not hasattr(os, "O_NONBLOCK"):
+        return os.open(path, flags)
+    opened = os.open(path, flags | os.O_NONBLOCK)
+    os.set_blocking(opened, True)
+    return opened
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +32,7 @@ from engine import (
 from engine.cancel import CancelToken
 from engine.errors import PictureError
 from engine.files.vision import VisionConfig
-from engine.pictures import SMALLER, open_picture, picture_sizes, smart_size, token_count, within
+from engine.pictures import MOST_PIXELS, SMALLER, open_picture, picture_sizes, smart_size, token_count, within
 
 VL = Path(__file__).parents[1] / "data" / "tiny-vl"
 OPTIONS = GenerateOptions(max_new_tokens=24, ignore_eos=True)
@@ -203,11 +206,58 @@ def test_what_is_no_picture_is_said_plainly() -> None:
     assert str(caught.value).startswith("notes.txt cannot be read as a picture: it is damaged, or none of PNG, ")
 
 
-def test_bombs_are_refused_before_they_are_decoded() -> None:
+def test_bombs_are_refused_before_they_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     header = encoded(Image.new("1", (8, 8)))
-    bomb = header[:16] + (60_000).to_bytes(4) * 2 + header[24:]
-    with pytest.raises(PictureError, match=r"cannot be read|60000 × 60000 pixels"):
+    changed = b"IHDR" + (60_000).to_bytes(4) * 2 + header[24:29]
+    bomb = header[:12] + changed + zlib.crc32(changed).to_bytes(4) + header[33:]
+    said = r"bomb\.png has more than 178 million pixels; save it smaller\."
+    with pytest.raises(PictureError, match=said):
         open_picture(bomb, "bomb.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)  # as other users of Pillow do
+    with pytest.raises(PictureError, match=said):
+        open_picture(bomb, "bomb.png")
+
+
+def test_the_limit_is_where_pillow_has_its_own() -> None:
+    assert Image.MAX_IMAGE_PIXELS is not None
+    assert 2 * Image.MAX_IMAGE_PIXELS == MOST_PIXELS
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "I;16", "F"])
+def test_bands_of_rows_are_those_of_the_whole(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(3).integers(0, 255, (47, 61, 4), dtype=np.uint8)
+    image = Image.fromarray(values, "RGBA")
+    if mode == "I;16":
+        image = Image.fromarray(values[:, :, 0].astype(np.uint16) * 257)
+    elif mode != "RGBA":
+        image = image.convert(mode)
+    options = {"transparency": 3} if mode == "P" else {}
+    data = encoded(image, "TIFF" if mode == "F" else "PNG", **options)
+    whole = open_picture(data).tobytes()
+    monkeypatch.setattr("engine.pictures._BAND_PIXELS", 500)
+    assert open_picture(data).tobytes() == whole
+    monkeypatch.setattr("engine.pictures._BAND_PIXELS", 1)
+    assert open_picture(data).tobytes() == whole
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the unit differs, or there is no figure")
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "I;16"])
+def test_a_large_picture_takes_little_more_than_its_pixels(tmp_path: Path, mode: str) -> None:
+    """In bytes a pixel: up to 4 as it was decoded, and 4 as RGB."""
+    (tmp_path / "large.png").write_bytes(encoded(Image.new(mode, (4000, 4000)), compress_level=1))
+    code = (
+        "import resource, sys, engine.pictures as pictures\n"
+        "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
+        "data = open(sys.argv[1], 'rb').read()\n"
+        "from PIL import Image, ImageOps, PngImagePlugin\n"
+        "before = peak()\n"
+        "pictures.open_picture(data)\n"
+        "print((peak() - before) / 4000**2)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "large.png")], capture_output=True, text=True, check=True
+    )
+    assert float(done.stdout) < 11
 
 
 def test_narrow_pictures_are_refused() -> None:

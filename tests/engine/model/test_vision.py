@@ -60,7 +60,7 @@ def published() -> VisionSource:
 
 
 def read(name: str) -> Patches:
-    return patches(open_picture(VL / "images" / f"{name}.png"), published().config)
+    return patches(open_picture((VL / "images" / f"{name}.png").read_bytes()), published().config)
 
 
 def spans_of(grids: np.ndarray, ids: np.ndarray, image_id: int = 952) -> list[VisionSpan]:
