@@ -65,13 +65,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
 
     milestones = Milestones()
-    milestones.mark("Python")
+    milestones.reach("Python")
     with ExitStack() as stack:
         stack.enter_context(last_words(quiet=arguments.quit_when_done or arguments.screenshot is not None))
         from app.drive import Errand
         from app.program import Request, run
 
-        milestones.mark("imports")
+        milestones.reach("imports")
         model = engine.demo_path() if arguments.model == "demo" else arguments.model and Path(arguments.model)
         errand = Errand(arguments.prompt or "", arguments.screenshot, arguments.quit_when_done)
         request = Request(

@@ -102,6 +102,14 @@ OTHER_KEYS = (
 )
 
 
+ROLES = {
+    "about": QAction.MenuRole.AboutRole,
+    "preferences": QAction.MenuRole.PreferencesRole,
+    "quit": QAction.MenuRole.QuitRole,
+}
+"""What macOS has in the menu of the program. Qt would guess by English words, and take others for them."""
+
+
 def make_actions(window: QMainWindow, slots: Mapping[str, Callable[[], object]]) -> dict[str, QAction]:
     """Make the menus of `window`; every name of the table needs its slot."""
     actions: dict[str, QAction] = {}
@@ -111,6 +119,7 @@ def make_actions(window: QMainWindow, slots: Mapping[str, Callable[[], object]])
             menus[spec.menu].addSeparator()
             continue
         action = named(QAction(tr(spec.text), window, checkable=spec.checkable), spec.name)
+        action.setMenuRole(ROLES.get(spec.name, QAction.MenuRole.NoRole))
         if spec.keys:
             action.setShortcut(QKeySequence(spec.keys))
             action.setToolTip(f"{plain(spec)} ({spec.keys})")

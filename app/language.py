@@ -81,7 +81,8 @@ class Languages:
             except OSError:
                 continue
         found.pop(ENGLISH, None)
-        return (Language(ENGLISH, "English", None), *(Language(c, _name(c), found[c]) for c in sorted(found)))
+        others = (Language(code, _name(code), found[code]) for code in sorted(found))
+        return (Language(ENGLISH, "English", None), *others)  # not translated: each by its own name
 
     def choose(self, wanted: str, system: Sequence[str] | None = None) -> Language:
         """The language `wanted` (a code or `system`); English where there is none such. `system` as Qt lists them."""

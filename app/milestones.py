@@ -15,7 +15,7 @@ class Milestones:
     reached: list[tuple[str, float, float]] = field(default_factory=list)
     """Name, time of the clock, CPU time of the window's thread."""
 
-    def mark(self, name: str) -> None:
+    def reach(self, name: str) -> None:
         """This is reached now; only the first time counts."""
         if name not in self.names:
             self.reached.append((name, time.time(), time.thread_time()))

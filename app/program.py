@@ -108,7 +108,7 @@ def run(
     app.screenAdded.connect(lambda: ink_icons(window, stylist.theme))  # icons are drawn for the screens that are there
     if request.size:
         window.resize(QSize(*request.size))
-    request.milestones.mark("window made")  # not translated: for measurements
+    request.milestones.reach("window made")  # not translated: for measurements
     steps = [*([prepare] if prepare else []), *first_steps(request, window, drive, demo)]
     start = Start(window, steps, request.milestones)
     if request.timing:

@@ -47,7 +47,7 @@ class Start(QObject):
 
     @Slot()
     def _on_painted(self) -> None:
-        self._milestones.mark("first paint")  # not translated: for measurements
+        self._milestones.reach("first paint")  # not translated: for measurements
         self._begin()
 
     @Slot()
@@ -62,7 +62,7 @@ class Start(QObject):
 
     @Slot()
     def _on_loaded(self) -> None:
-        self._milestones.mark("model usable")  # not translated: for measurements
+        self._milestones.reach("model usable")  # not translated: for measurements
         self._prepare()
 
     @Slot()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMainWindow
 from pytestqt.qtbot import QtBot
 
 from app.actions import ACTIONS, SEPARATOR, make_actions
+from app.main_window import MainWindow
 
 
 def test_no_slot_gets_the_check_mark_as_an_argument(qtbot: QtBot) -> None:
@@ -32,3 +34,10 @@ def test_every_key_belongs_to_one_action() -> None:
     """Qt takes a key of two actions for ambiguous, and then neither is done."""
     keys = [spec.keys for spec in ACTIONS if spec.keys]
     assert sorted(keys) == sorted(set(keys))
+
+
+def test_the_menu_of_the_program_on_macos_is_by_name_and_not_by_words(loaded: MainWindow) -> None:
+    roles = {name: action.menuRole() for name, action in loaded.actions_by_name.items()}
+    chosen = {name for name, role in roles.items() if role != QAction.MenuRole.NoRole}
+    assert chosen == {"about", "preferences", "quit"}
+    assert QAction.MenuRole.TextHeuristicRole not in roles.values()

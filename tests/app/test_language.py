@@ -19,7 +19,8 @@ from app.language import ENGLISH, Catalogue, Language, Languages, mark, tr, trn
 from tests.app.words import computed_texts, early_calls, untranslated
 
 ROOT = Path(__file__).parents[2]
-FILES = sorted(Path(app_package.__file__).parent.rglob("*.py"))
+COMMAND_LINE = "__main__.py"  # is English, as the engine's
+FILES = [path for path in sorted(Path(app_package.__file__).parent.rglob("*.py")) if path.name != COMMAND_LINE]
 sys.path.insert(0, str(ROOT / "packaging"))
 import languages  # noqa: E402 - packaging/ is no package
 

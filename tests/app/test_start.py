@@ -105,7 +105,7 @@ def test_a_load_that_fails_leaves_nothing_waiting(window: MainWindow, script: Sc
 def test_milestones_count_once_and_are_told_one_a_line() -> None:
     milestones = Milestones()
     for name in ("first paint", "model usable", "first paint"):
-        milestones.mark(name)
+        milestones.reach(name)
     lines = milestones.report().splitlines()
     assert [line.split("  ")[0] for line in lines] == ["first paint", "model usable"]
     assert all("ms CPU" in line for line in lines)
