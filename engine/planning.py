@@ -12,6 +12,7 @@ from engine.files.checkpoint import open_checkpoint
 from engine.files.sidecar import open_sidecar
 from engine.kv_cache import kv_type_for
 from engine.options import KvCache, MemoryBudget
+from engine.weights.memory_speed import measure_memory_speed
 from engine.weights.plan import Plan, Planner, automatic_budget
 from engine.weights.prediction import Machine
 from engine.weights.speed import measure_read_speed
@@ -53,7 +54,8 @@ def open_planner(
 
 
 def measure_machine(path: str | Path, cancel: CancelToken | None = None) -> Machine:
-    """How fast the disk under a checkpoint delivers; reads half a gigabyte at most, in less than a second.
+    """How fast the disk under a checkpoint delivers (half a gigabyte at most is read, in less than a second), and how
+    fast memory is.
 
     Raises:
         CheckpointError: the checkpoint cannot be opened.
@@ -61,7 +63,10 @@ def measure_machine(path: str | Path, cancel: CancelToken | None = None) -> Mach
         Cancelled.
     """
     largest = max(open_checkpoint(resolve(path)).files, key=lambda file: file.stat().st_size)
-    return Machine(measure_read_speed(largest, cancel=cancel).bytes_per_s)
+    from engine.kernels.cpu import physical_cores
+
+    read = measure_read_speed(largest, cancel=cancel)
+    return Machine(read.bytes_per_s, measure_memory_speed(physical_cores()))
 
 
 def plan_for(

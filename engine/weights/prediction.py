@@ -23,7 +23,7 @@ class Machine:
 
     read_bytes_per_s: float
     memory_bytes_per_s: float = 20e9
-    """Weights that one pass with one row gets through; the speed of memory on most machines."""
+    """Weights that one pass with one row gets through: the speed of memory, or near it."""
     acceptance: float = 0.6
     """Share of drafts that are accepted."""
 
