@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 import platform
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -23,6 +25,9 @@ _NOTABLE_FEATURES = (
     "avx512f", "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16",
     "asimd", "asimdhp", "asimddp", "i8mm", "sve",
 )  # fmt: skip
+
+
+_STRAY_SETTINGS = ".numba_config.yaml"
 
 
 def configure_environment() -> None:
@@ -42,6 +47,23 @@ def configure_environment() -> None:
         os.environ["NUMBA_CACHE_DIR"] = str(cache_folder())
     if "numba" in sys.modules:  # imported earlier by somebody else's code: let it read the variables again
         sys.modules["numba"].config.reload_config()
+    elif Path(_STRAY_SETTINGS).exists():
+        _import_numba_by_itself()
+
+
+def _import_numba_by_itself() -> None:
+    """Numba takes settings from a file in the working folder if it finds PyYAML: what lies about where the program is
+    started must neither slow its arithmetic nor end it."""
+    kept = sys.modules.get("yaml")
+    warnings.filterwarnings("ignore", "A Numba config file is found")
+    sys.modules["yaml"] = None  # type: ignore[assignment]  # Python's way to say that there is no such module
+    try:
+        importlib.import_module("numba")
+    finally:
+        if kept is None:
+            del sys.modules["yaml"]
+        else:
+            sys.modules["yaml"] = kept
 
 
 def threading_layer() -> str:

@@ -16,14 +16,21 @@ ROOT = Path(__file__).resolve().parents[3]
 VARIABLES = ("OMP_WAIT_POLICY", "NUMBA_THREADING_LAYER", "NUMBA_NUM_THREADS", "NUMBA_CACHE_DIR")
 
 
-def _fresh(code: str, **environment: str) -> object:
+def _fresh(code: str, folder: Path = ROOT, **environment: str) -> object:
     """What `code` prints as JSON in a new process without our variables, but with `environment`."""
     clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     command = [sys.executable, "-c", code]
     done = subprocess.run(
-        command, cwd=ROOT, env=clean | environment, capture_output=True, text=True, timeout=120, check=False
+        command,
+        cwd=folder,
+        env=clean | {"PYTHONPATH": str(ROOT)} | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
     return json.loads(done.stdout)
 
 
@@ -48,6 +55,18 @@ def test_sets_the_environment_without_importing_numba(tmp_path: Path) -> None:
     assert int(values[2]) == cpu.physical_cores()
     assert values[3].endswith(cache_folder.source_hash())
     assert Path(values[3]).is_dir()
+
+
+@pytest.mark.parametrize("content", ["disable_jit: 1", "opt: 0", ": : [", "", "\x00"])
+def test_a_file_in_the_working_folder_changes_nothing(tmp_path: Path, content: str) -> None:
+    """Numba would take settings from it."""
+    (tmp_path / ".numba_config.yaml").write_text(content)
+    code = (
+        "import json, sys; from engine.kernels import cpu; cpu.configure_environment(); import engine.loading;"
+        "from numba.core import config; import yaml;"
+        "print(json.dumps([config.DISABLE_JIT, int(config.OPT), yaml.safe_load('1')]))"
+    )
+    assert _fresh(code, tmp_path, XDG_CACHE_HOME=str(tmp_path)) == [0, 3, 1]
 
 
 def test_leaves_what_the_person_has_set(tmp_path: Path) -> None:
