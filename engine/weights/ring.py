@@ -13,7 +13,7 @@ from engine.cancel import CancelToken
 from engine.errors import OptionError
 from engine.weights.buffers import Arena, ByteArray
 from engine.weights.order import ExecutionOrder
-from engine.weights.ranges import Layout
+from engine.weights.ranges import BLOCK, Layout
 from engine.weights.reader import Priority, Reader, Request
 
 
@@ -39,7 +39,7 @@ class Ring:
         self._reader = reader
         self._layouts = layouts
         self._order = order
-        self._arena = Arena(nbytes)
+        self._arena = Arena(nbytes // BLOCK * BLOCK)  # its end is where blocks are put, too
         self._blocks: dict[str, _Block] = {}
 
     @property

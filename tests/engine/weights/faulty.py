@@ -7,7 +7,10 @@ import threading
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+
 from engine.weights.file_layer import DiskFiles, OpenFile
+from engine.weights.ranges import BLOCK
 
 
 class FaultyFiles:
@@ -61,6 +64,8 @@ class _FaultyFile:
 
     def read_at(self, offset: int, buffer: memoryview) -> int:
         assert self._open, "a closed file is read"
+        if self.direct:  # Linux would read on through the page cache, Windows not at all
+            assert np.frombuffer(buffer, np.uint8).ctypes.data % BLOCK == offset % BLOCK == len(buffer) % BLOCK == 0
         files, name = self._files, self._path.name
         files.gate.wait(30)
         with files.lock:
