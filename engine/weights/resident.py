@@ -87,9 +87,11 @@ def _read(
     layouts: Mapping[str, Layout], reader: Reader, progress: Progress | None, cancel: CancelToken | None
 ) -> dict[str, ByteArray]:
     """Buffers with the bytes of units, by name."""
-    requests = _submit(layouts, reader)
+    with reader.lock:
+        before = reader.bytes_read  # while nothing of it can have been read
+        requests = _submit(layouts, reader)
     try:
-        _wait(requests, reader, sum(layout.nbytes for layout in layouts.values()), progress, cancel)
+        _wait(requests, reader, before, sum(layout.nbytes for layout in layouts.values()), progress, cancel)
     except BaseException:
         with reader.lock:
             for request in requests.values():
@@ -119,11 +121,14 @@ def _submit(layouts: Mapping[str, Layout], reader: Reader) -> dict[str, Request]
 
 
 def _wait(
-    requests: Mapping[str, Request], reader: Reader, total: int, progress: Progress | None, cancel: CancelToken | None
+    requests: Mapping[str, Request],
+    reader: Reader,
+    before: int,
+    total: int,
+    progress: Progress | None,
+    cancel: CancelToken | None,
 ) -> None:
-    """Until all are read, reporting after every few chunks."""
-    with reader.lock:
-        begin = reader.bytes_read
+    """Until all are read, reporting after every few chunks. `before`: bytes that were read before."""
     for name, request in requests.items():
         done = False
         while not done:
@@ -132,7 +137,7 @@ def _wait(
                 reader.wait(name, lambda r=request, s=seen: r.done or reader.bytes_read != s, cancel)  # type: ignore[misc]
                 if request.error is not None:
                     raise request.error
-                done, read = request.done, reader.bytes_read - begin
+                done, read = request.done, reader.bytes_read - before
             if progress is not None:
                 progress(min(read, total), total)
             if cancel is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +14,11 @@ from engine.cancel import CancelToken
 from engine.errors import Cancelled, OptionError
 from engine.files.checkpoint import Checkpoint, open_checkpoint
 from engine.kernels.matrix import Matrix
+from engine.weights import resident
 from engine.weights import store as store_module
 from engine.weights.allocation import minimum_budget
 from engine.weights.plan import make_plan
+from engine.weights.reader import Request
 from engine.weights.sizes import place
 from engine.weights.speed import ReadSpeed
 from engine.weights.store import WeightStore
@@ -209,6 +213,21 @@ def test_progress_ends_at_the_total(checkpoint: Checkpoint, open_store: Opener) 
     open_store(checkpoint, progress=lambda done, total: steps.append((done, total)))
     assert steps[-1][0] == steps[-1][1] > 0
     assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+
+
+def test_progress_counts_what_was_read_before_anybody_looked(
+    dense: Checkpoint, open_store: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait, steps = resident._wait, []
+
+    def late(requests: Mapping[str, Request], *rest: Any) -> None:
+        while not all(request.done for request in requests.values()):
+            time.sleep(0.001)
+        wait(requests, *rest)
+
+    monkeypatch.setattr(resident, "_wait", late)
+    open_store(dense, progress=lambda done, total: steps.append((done, total)))
+    assert steps[-1][0] == steps[-1][1] > 0
 
 
 def test_cancel_while_loading_closes_everything(dense: Checkpoint, open_store: Opener, files: FaultyFiles) -> None:
