@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QMainWindow,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from app.actions import ShortcutSheet, make_actions
 from app.chat.answer_now import AnswerNowButton
@@ -29,7 +23,6 @@ from app.chat.welcome import Welcome
 from app.docks import Docks
 from app.help.hints import first_hints
 from app.history.attach_desk import AttachmentDesk
-from app.history.attaching import attachable
 from app.history.attachment_bar import AttachmentBar
 from app.history.chats import Chats
 from app.history.desk import HistoryDesk
@@ -38,18 +31,19 @@ from app.history.system_dialog import SystemDialog
 from app.icons import ink_icons
 from app.inspector.panel import InspectorPanel
 from app.language import tr
-from app.library.choice import classify, is_there, open_choice
 from app.library.model_bar import ModelBar
 from app.library.towers import Towers
 from app.memory import Memory
 from app.message_bar import MessageBar
+from app.opening import open_files
 from app.reading.pictures import show_picture
 from app.reading.view import ReadingView
 from app.residency.desk import MemoryDesk
 from app.rooms import Rooms
-from app.runs.desk import RunDesk, is_run
+from app.runs.desk import RunDesk
 from app.settings import RecentModel, ReplyChoices, SettingsFile
-from app.status import StatusLine, Tally
+from app.standing import Standing
+from app.status import StatusLine
 from app.style import Stylist
 from app.theme import Theme, ThemeMode
 from app.widgets import add_bar, first_control
@@ -92,15 +86,15 @@ class MainWindow(QMainWindow):
         store, self._history_problem = open_store(self._data)
         self.chats = Chats(store, self)
         self.controller = ChatController(engine, self._reply_options, self.chats, self)
-        self._tally = Tally()
         self._make_parts()
         self.desk = HistoryDesk(self, self.controller, self.view, self.composer, self.message_bar, stylist.theme)
         self.actions_by_name = make_actions(self, self._slots())
         self._arrange()
+        self.standing = Standing(self, demo)
         self._connect()
         self._restore()
         self._on_theme(stylist.theme)
-        self._refresh()
+        self.standing.refresh()
 
     def _make_parts(self) -> None:
         theme = self._stylist.theme
@@ -191,19 +185,16 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         chat = self.controller
         chat.looks_elsewhere = lambda: self.panel.choices.looks_elsewhere
-        chat.changed.connect(self._refresh)
         self.memory.problem.connect(self.message_bar.add_error)
-        chat.reply_began.connect(self._on_reply_began)
+        chat.reply_began.connect(self._keep_unsent)  # a message that waited has been sent
         chat.records.connect(self._on_records)
         self.runs.follow(chat)
         self.runs.said.connect(self.message_bar.show_message)
         self.runs.page_changed.connect(lambda: self._writing.setVisible(self.runs.stack.currentIndex() == 0))
         chat.plots_due.connect(self.inspector.refresh_soon)
-        chat.plots_due.connect(self._show_tally)
         self.weights.follow(chat)
         self.weights.problem.connect(self.message_bar.show_message)
         self.weights.load_requested.connect(self.load)
-        self.weights.watch.looked.connect(self._show_tally)
         chat.reply_ended.connect(self._on_reply_ended)
         chat.shown.connect(self._on_shown)
         chat.load_progressed.connect(self.model_bar.show_progress)
@@ -293,7 +284,7 @@ class MainWindow(QMainWindow):
     def switch_view(self) -> None:
         """Go from the tokens to the rendered text, or back."""
         self.memory.change(reading_view=not self.memory.settings.reading_view)
-        self._refresh()
+        self.standing.refresh()
 
     @Slot()
     def focus_next_pane(self) -> None:
@@ -311,17 +302,10 @@ class MainWindow(QMainWindow):
 
     # What the engine tells
 
-    @Slot()
-    def _on_reply_began(self) -> None:
-        self._tally = Tally()
-        self._keep_unsent()  # a message that waited has been sent
-
     @Slot(object)
     def _on_records(self, records: tuple[Record, ...]) -> None:
         self.transcript.add_records(records)
         self.runs.add_records(records)
-        for record in records:
-            self._tally = self._tally.add(record)
 
     @Slot(object)
     def _on_reply_ended(self, last: Finished | Failed) -> None:
@@ -334,7 +318,6 @@ class MainWindow(QMainWindow):
         """Another path or another conversation is open."""
         self.weights.panel.clear()
         self.runs.clear()
-        self._tally = Tally()
 
     @Slot(object)
     def _on_loaded(self, info: ModelInfo) -> None:
@@ -345,48 +328,6 @@ class MainWindow(QMainWindow):
             self.model_bar.show_recent(self.memory.settings.recent)
 
     # What is shown
-
-    @Slot()
-    def _refresh(self) -> None:
-        """Bring every part in line with what may be done now."""
-        chat = self.controller
-        self.model_bar.show_loading(chat.loading_path, stopping=chat.stopping)
-        self.composer.show_state(
-            chat.why_not_send(), running=chat.replying, stopping=chat.stopping, queued=chat.queued is not None
-        )
-        self.pages.setCurrentIndex(0 if chat.empty else 2 if self.memory.settings.reading_view else 1)
-        self.actions_by_name["reading_view"].setChecked(self.memory.settings.reading_view)
-        self._refresh_welcome()
-        for name, why in (("regenerate", chat.why_not_regenerate()), ("add_sidecar", "" if chat.model else "-")):
-            self.actions_by_name[name].setEnabled(not why)
-        self.actions_by_name["new_chat"].setEnabled(not chat.empty)
-        running = chat.replying or chat.loading
-        self.actions_by_name["stop"].setText(tr("&Stop") if running else tr("&Dismiss card or message"))
-        self._show_tally()
-
-    def _refresh_welcome(self) -> None:
-        info, path = self.controller.model, self.controller.loading_path
-        if info is None and path is None:
-            last = self.memory.settings.recent[0] if self.memory.settings.recent else None
-            self.welcome.offer_start(Path(last.path).name if last and is_there(last) else "")
-        else:
-            demo = (path or Path(info.path if info else "")) == self._demo()
-            self.welcome.offer_prompts("demo" if demo else "general")
-
-    @Slot()
-    def _show_tally(self) -> None:
-        chat, model = self.controller, self.controller.model
-        self.status.show_tally(self._tally, model)
-        self.status.show_drafting(model, self.panel.choices.draft, self._tally.note)
-        self.status.activity.setText(tr("Stopping…") if chat.stopping else self._activity())
-
-    def _activity(self) -> str:
-        if self.controller.replying:
-            slow = "" if self._tally.stage else self.weights.sentence(self._tally.pass_name)
-            return slow or self._tally.activity
-        if self.controller.loading:
-            return tr("Loading")
-        return tr("Ready") if self.controller.model else tr("No model")
 
     @Slot(object)
     def _on_theme(self, theme: Theme) -> None:
@@ -412,7 +353,7 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _on_choices(self, choices: ReplyChoices) -> None:
         self.memory.change(reply=choices)
-        self._show_tally()
+        self.standing.show_tally()
 
     @Slot()
     def _keep_unsent(self) -> None:
@@ -431,17 +372,8 @@ class MainWindow(QMainWindow):
         self.open_dropped([Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()])
 
     def open_dropped(self, paths: list[Path]) -> None:
-        """Show a run, load a checkpoint with a sidecar; a sidecar alone goes to the model in use."""
-        if len(paths) == 1 and is_run(paths[0]):
-            self.runs.open_path(paths[0])
-            return
-        if all(attachable(path) for path in paths):
-            self.files.add(paths)
-            self.composer.edit.setFocus()
-            return
-        problem = open_choice(classify(paths), self.controller.model, self.load)
-        if problem:
-            self.message_bar.show_message(problem, "warning")
+        """Open what was dropped on the window, or given to the program."""
+        open_files(self, paths)
 
     # The end
 

@@ -21,6 +21,7 @@ from app.file_events import FileOpenings
 from app.help import log
 from app.icons import ink_icons, program_icon
 from app.instance import Listener, hand_over, socket_name
+from app.jobs import LoadModel
 from app.language import FOLDER, Languages
 from app.main_window import MainWindow
 from app.milestones import Milestones
@@ -29,7 +30,7 @@ from app.signals import SignalWatch
 from app.start import Start
 from app.style import Stylist
 from app.theme import ThemeMode
-from app.worker import EngineHandle, LoadModel
+from app.worker import EngineHandle
 from engine import __version__
 
 SWITCH_S = 0.0005

@@ -15,12 +15,13 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDialog, QMainWindow
 
 from app.history.desk import HistoryDesk
+from app.jobs import LoadJob, LoadOutcome
 from app.library.shelf import Shelf
 from app.memory import Memory
 from app.preferences.desk import PreferencesDesk
 from app.style import Stylist
 from app.theme import Theme
-from app.worker import EngineHandle, LoadJob, LoadOutcome
+from app.worker import EngineHandle
 
 if TYPE_CHECKING:
     from app.help.about_dialog import AboutDialog

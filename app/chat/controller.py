@@ -12,9 +12,10 @@ from app.history.chats import Chats
 from app.history.recorder import Recorder
 from app.history.schema import HistoryError
 from app.history.store import Attachment, MessageRow
+from app.jobs import LoadJob, LoadOutcome, ReplyJob
 from app.language import tr
 from app.pump import Pump
-from app.worker import EngineHandle, LoadJob, LoadOutcome, ReplyJob
+from app.worker import EngineHandle
 from engine import Failed, Finished, GenerateOptions, LoadProgress, Record, Round
 
 if TYPE_CHECKING:

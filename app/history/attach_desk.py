@@ -14,11 +14,11 @@ from app.history.attaching import PICTURE_SUFFIXES
 from app.history.attachment_bar import AttachmentBar
 from app.history.chats import user_message
 from app.history.store import Attachment
+from app.jobs import CountJob, TaskJob
 from app.language import tr
 from app.library.towers import towers_beside
 from app.message_bar import MessageBar
 from app.theme import Theme
-from app.worker import CountJob, TaskJob
 
 if TYPE_CHECKING:
     from engine import Message

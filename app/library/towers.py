@@ -7,9 +7,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Slot
 
 from app.chat.controller import ChatController
+from app.jobs import LoadJob, LoadOutcome
 from app.library.choice import is_tower
 from app.memory import Memory
-from app.worker import LoadJob, LoadOutcome
 
 
 class Towers(QObject):

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
+from app.jobs import LoadJob, LoadOutcome
 from app.language import FOLDER, Languages, tr
 from app.memory import Memory
 from app.settings import LoadChoices
 from app.style import Stylist
-from app.worker import EngineHandle, LoadJob, LoadOutcome
+from app.worker import EngineHandle
 from engine import LoadOptions
 
 if TYPE_CHECKING:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.chat.controller import ChatController
+from app.jobs import ModelLike, SessionLike, TaskJob
 from app.memory import Memory
 from app.residency.glance import Glance
 from app.residency.panel import MemoryPanel
 from app.residency.watch import Watch
 from app.theme import Theme
-from app.worker import EngineHandle, ModelLike, SessionLike, TaskJob
+from app.worker import EngineHandle
 from engine import Cancelled, LoadOptions, LoadProgress, ReadError, Record
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from app.chat.controller import ChatController
 from app.chat.transcript_view import TranscriptView
 from app.inspector.panel import InspectorPanel
 from app.inspector.round_link import RoundLink
+from app.jobs import TaskJob
 from app.language import mark, tr
 from app.runs.experiments import Proof, measure_plain, prove, verdict
 from app.runs.recorder import RunRecorder
@@ -22,7 +23,7 @@ from app.runs.store import SUFFIX, RunStore
 from app.runs.stored_feed import StoredFeed
 from app.theme import Theme
 from app.widgets import push
-from app.worker import EngineHandle, TaskJob
+from app.worker import EngineHandle
 from engine import Finished, Record, Round, TraceError, read_trace
 
 if TYPE_CHECKING:  # with it comes pyqtgraph, for which the window's first paint does not wait

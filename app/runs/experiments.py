@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from app.jobs import ReplyJob, SessionLike, TaskJob
 from app.language import tr, trn
-from app.worker import ReplyJob, SessionLike, TaskJob, records_of
+from app.worker import records_of
 from engine import DraftOptions, EngineError, Failed, Finished, PrefillProgress, Record, Round
 
 if TYPE_CHECKING:

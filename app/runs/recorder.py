@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, SignalInstance, Slot
 
+from app.jobs import ModelLike, ReplyJob, SessionLike, TaskJob
 from app.runs.experiments import closed_thought
 from app.runs.store import RunStore
-from app.worker import EngineHandle, ModelLike, ReplyJob, SessionLike, TaskJob
+from app.worker import EngineHandle
 from engine import EngineError, Failed, Finished, Record, Round, TraceHeader, __version__
 
 if TYPE_CHECKING:

@@ -16,9 +16,10 @@ from app.chat.controller import ChatController
 from app.help.commands import action_commands
 from app.history.chats import Chats
 from app.history.store import Store
+from app.jobs import ReplyJob, SessionLike, TaskJob
 from app.main_window import MainWindow
 from app.runs.experiments import Proof, closed_thought, prove
-from app.worker import EngineHandle, ReplyJob, SessionLike, TaskJob
+from app.worker import EngineHandle
 from engine import DraftOptions, GenerateOptions, Round, SamplingOptions
 from tests.app.conftest import PATIENCE_MS
 from tests.app.scripted import WORDS, Script

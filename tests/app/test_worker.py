@@ -8,7 +8,8 @@ import pytest
 from PySide6.QtCore import QObject, QThread, Signal, Slot
 from pytestqt.qtbot import QtBot
 
-from app.worker import EngineHandle, LoadOutcome
+from app.jobs import LoadOutcome
+from app.worker import EngineHandle
 from engine import CancelToken, Failed, Finished, GenerateOptions, LoadProgress, Message, Round
 from tests.app.conftest import PATIENCE_MS
 from tests.app.scripted import Script
