@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import stat
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -116,7 +117,10 @@ def read_attachment(path: Path) -> Attachment | str:
     """A file as it goes with a message, or the sentence that says why it cannot."""
     picture = path.suffix.lower() in PICTURE_SUFFIXES
     try:
-        if path.stat().st_size > (MOST_PICTURE if picture else MOST_TEXT):
+        state = path.stat()
+        if not stat.S_ISREG(state.st_mode):  # a pipe would keep the window waiting, a device would never end
+            return tr("{path} is no ordinary file; attach another one.", path=path)
+        if state.st_size > (MOST_PICTURE if picture else MOST_TEXT):
             return tr("{file} is too large to go with a message; attach a part of it.", file=path.name)
         data = path.read_bytes()
     except OSError as error:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from app.history.attaching import Attaching, attachable
+from app.history.attaching import Attaching, attachable, read_attachment
 from app.history.store import Attachment
 from engine import PictureSize
 
@@ -65,3 +66,15 @@ def test_a_picture_keeps_the_size_that_was_chosen_for_it(attaching: Attaching) -
     attaching.forget_costs()
     assert attaching.size_of(attaching.files[0]) is None
     assert attaching.take()[0].longest == 256
+
+
+def test_what_is_no_ordinary_file_is_not_waited_for(attaching: Attaching, tmp_path: Path) -> None:
+    """A pipe that nobody writes to, a device that never ends, a folder."""
+    odd = [tmp_path, Path(os.devnull)]
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.png")
+        odd += [tmp_path / "pipe.png", Path("/dev/zero")]
+    for path in odd:
+        problem = read_attachment(path)
+        assert isinstance(problem, str)
+        assert str(path) in problem
