@@ -135,6 +135,7 @@ def _streaming_lines(result: dict[str, Any]) -> list[str]:
     direct = "past the page cache" if result["raw_read_direct"] else "through the page cache"
     return [
         f"disk                 {result['raw_read_gb_s']:>10.2f} GB/s, {result['read_depth']} reads at once, {direct}",
+        f"beside busy cores    {result['raw_read_busy_gb_s']:>10.2f} GB/s",
         f"reading alone        {result['reading_alone_gb_s']:>10.2f} GB/s,"
         f" {100 * result['reading_alone_share']:.0f} % of the disk's",
         *(line for run in result["streaming"] for line in _budget_lines(run)),
