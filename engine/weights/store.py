@@ -230,14 +230,14 @@ class WeightStore:
         self._to_be_opened = False
         if self._closed:
             return
-        self._before = self.statistics()
-        self._closed = True
-        if self._ring is not None:
-            with self._reader.lock:
+        with self._reader.lock:  # who looks meanwhile finds it open or closed, and nothing in between
+            self._before = self.statistics()
+            self._closed = True
+            if self._ring is not None:
                 self._ring.close()
+            self._ring = self._experts = None
         self._reader.close()
         self._resident, self._tables, self._views = Resident(), {}, {}
-        self._ring = self._experts = None
 
     @property
     def units(self) -> tuple[Unit, ...]:
@@ -344,9 +344,12 @@ class WeightStore:
 
     def statistics(self) -> WeightStatistics:
         """A snapshot of the counters."""
+        nothing = {"resident_bytes": 0, "ring_bytes": 0, "cache_bytes": 0}
         if self._closed:
-            return self._before
+            return replace(self._before, **nothing)
         with self._reader.lock:
+            if self._closed:  # by now
+                return replace(self._before, **nothing)
             ring, cache = self._ring, self._experts
             return self._before.plus(
                 WeightStatistics(
@@ -370,7 +373,7 @@ class WeightStore:
         if self._closed:
             return {unit.name: "disk" for unit in self.units}
         with self._reader.lock:
-            return {unit.name: self._state(unit.name) for unit in self.units}
+            return {unit.name: "disk" if self._closed else self._state(unit.name) for unit in self.units}
 
     def _state(self, unit: str) -> str:
         if unit in self._resident.units:
