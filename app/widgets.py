@@ -5,14 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeVar
 
-from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QLabel, QMainWindow, QPushButton, QToolBar, QToolButton, QWidget
+from PySide6.QtCore import QObject, QSize, Qt
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QFrame, QLabel, QMainWindow, QPushButton, QScrollArea, QToolBar, QToolButton, QWidget
 
 from app.icons import put_icon
 
 Type = Literal["hero", "title", "heading", "name", "lead", "caption", "value", "key", "body"]
 Kind = Literal["primary", "plain", "link"]
 Q = TypeVar("Q", bound=QObject)
+
+
+class ScrollingPage(QScrollArea):
+    """A page that scrolls up and down only, so it is never narrower than what is on it."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+    def minimumSizeHint(self) -> QSize:
+        inner = self.widget()
+        width = 0 if inner is None else inner.minimumSizeHint().width() + self.verticalScrollBar().sizeHint().width()
+        return super().minimumSizeHint().expandedTo(QSize(width, 0))
 
 
 def named(target: Q, name: str) -> Q:
@@ -52,6 +68,14 @@ def tool(icon: str, name: str, slot: Callable[..., object], *, role: str = "text
     made.setAccessibleName(name)
     made.clicked.connect(slot)
     return made
+
+
+def small_font(font: QFont) -> QFont:
+    """A font for captions that are painted, as the style sheet sets them in labels."""
+    small = QFont(font)
+    if font.pointSizeF() > 0:
+        small.setPointSizeF(0.9 * font.pointSizeF())
+    return small
 
 
 def add_bar(window: QMainWindow, content: QWidget, title: str, name: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -67,7 +69,8 @@ class Legend(QWidget):
         return QSize(width, self.heightForWidth(width))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(160, self.heightForWidth(self.width()))
+        widest = max(map(self._item_width, CellKind))
+        return QSize(math.ceil(widest), self.heightForWidth(self.width()))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         """Draw the samples with the transcript's own brush."""

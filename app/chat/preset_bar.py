@@ -34,7 +34,7 @@ class PresetBar(QWidget):
         self.list = QComboBox()
         self.list.setAccessibleName(tr("Preset"))
         self.list.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.list.setMinimumContentsLength(12)  # a long name gives way, else the panel would be wider than its dock
+        self.list.setMinimumContentsLength(7)  # a long name gives way, else the panel would be wider than its dock
         self.list.setToolTip(tr("Sampling, drafting and length, kept together under a name"))
         self.list.activated.connect(self._on_activated)
         self._delete = tool("delete", tr("Delete this preset"), self.delete, role="muted")

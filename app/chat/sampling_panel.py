@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QCheckBox,
@@ -14,20 +14,19 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QFrame,
     QGridLayout,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
-    QScrollArea,
     QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
 from app.chat.preset_bar import PresetBar
+from app.flow import FlowRow
 from app.language import mark, tr
 from app.settings import Preset, ReplyChoices
 from app.theme import GRID
-from app.widgets import label, named, push
+from app.widgets import ScrollingPage, label, named, push
 from engine import DraftOptions, SamplingOptions
 
 if TYPE_CHECKING:
@@ -59,24 +58,20 @@ class Group(QFrame):
         self.setObjectName("group")
         name = tr("Reset {group} to recommended", group=heading.lower())
         self.reset = push(tr("Reset to recommended"), self.reset_requested.emit, kind="link", name=name)
-        head = QHBoxLayout()
-        head.addWidget(label(heading, "heading"))
-        head.addStretch(1)
-        head.addWidget(self.reset)
         self._grid = QGridLayout()
-        self._grid.setHorizontalSpacing(2 * GRID)
+        self._grid.setHorizontalSpacing(GRID)
         self._grid.setVerticalSpacing(2)
         self._grid.setColumnStretch(0, 1)
         column = QVBoxLayout(self)
-        column.setContentsMargins(2 * GRID, 12, 2 * GRID, 12)
+        column.setContentsMargins(12, 12, 12, 12)
         column.setSpacing(GRID)
-        column.addLayout(head)
+        column.addWidget(FlowRow((label(heading, "heading"), self.reset), "apart"))
         column.addLayout(self._grid)
 
     def add(self, name: str, control: QWidget, explanation: str) -> QLabel:
         """Add a setting; returns the label of its explanation."""
         row = self._grid.rowCount()
-        title, why = label(name), label(explanation, "caption", wrap=True)
+        title, why = label(name, wrap=True), label(explanation, "caption", wrap=True)
         title.setBuddy(control)
         control.setAccessibleName(name)
         control.setAccessibleDescription(explanation)
@@ -115,7 +110,7 @@ def _list(entries: tuple[tuple[object, str], ...]) -> QComboBox:
     return box
 
 
-class SamplingPanel(QScrollArea):
+class SamplingPanel(ScrollingPage):
     """Edits `ReplyChoices`; `changed` follows every edit."""
 
     changed = Signal(object)  # ReplyChoices
@@ -126,13 +121,10 @@ class SamplingPanel(QScrollArea):
         self.presets = PresetBar(presets, choices)
         self.choices = choices
         self._recommended = SamplingOptions()
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         page = named(QWidget(), "settingsPanel")
         column = QVBoxLayout(page)
-        column.setContentsMargins(12, 12, 12, 12)
-        column.setSpacing(12)
+        column.setContentsMargins(GRID, GRID, GRID, GRID)
+        column.setSpacing(GRID)
         column.addWidget(self.presets)
         for group in (self._drafting_group(), self._sampling_group(), self._reply_group()):
             column.addWidget(group)

@@ -42,6 +42,11 @@ def shown(text: str) -> str:
     return _CONTROL.sub(lambda match: chr(0x2400 + ord(match.group())) if match.group() != "\x7f" else "␡", text)
 
 
+def column_width(font: QFont) -> int:
+    """Width of the column in which conversations are set: a line that the eye can follow back."""
+    return round(QFontMetricsF(font).horizontalAdvance("0") * COLUMN_CHARACTERS)
+
+
 class TokenFonts:
     """The reading font and a smaller one for ghosts and notes, with a cache of measures."""
 

@@ -13,7 +13,7 @@ from app.chat.blocks import Geometry, Moment, Place
 from app.chat.cells import Reply
 from app.chat.document import Document
 from app.chat.selection import Selection
-from app.chat.token_fonts import COLUMN_CHARACTERS, TokenFonts
+from app.chat.token_fonts import TokenFonts, column_width
 from app.chat.transcript_model import TranscriptModel
 from app.chat.transcript_painter import OVERHANG, TranscriptPainter
 from app.theme import Theme, current_theme
@@ -199,7 +199,7 @@ class TranscriptCanvas(QAbstractScrollArea):
     def _geometry(self) -> Geometry:
         metrics, small = self._fonts.metrics, self._fonts.small_metrics
         room = max(80, self.viewport().width() - 2 * _MARGIN)
-        column = min(room, round(metrics.horizontalAdvance("0") * COLUMN_CHARACTERS))
+        column = min(room, column_width(self._fonts.body))
         return Geometry(
             left=_MARGIN + (room - column) // 2,
             column=column,

@@ -8,22 +8,23 @@ from importlib.resources import files
 from typing import Literal
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
+from app.chat.page import Column
+from app.flow import FlowRow
 from app.language import mark, tr
 from app.theme import GRID
-from app.widgets import label, push
+from app.widgets import ScrollingPage, label, named, push
 
 HERO = mark("Watch a model guess ahead")
 LEAD = mark(
     "A small drafter proposes the next few tokens, the model checks them all in one pass. "
     "Every token of a reply shows what became of it: accepted, corrected, or written by the model alone."
 )
-WIDTH = 80 * GRID
 
 
-class Welcome(QWidget):
-    """Buttons to open a model while there is none; suggestions once there is."""
+class Welcome(ScrollingPage):
+    """Buttons to open a model while there is none; suggestions once there is. Scrolls where the window is low."""
 
     suggested = Signal(str)
     demo_requested = Signal()
@@ -32,8 +33,7 @@ class Welcome(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("page")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setObjectName("welcome")
         hero, lead = label(tr(HERO), "hero", wrap=True), label(tr(LEAD), "lead", wrap=True)
         for text in (hero, lead):
             text.setAlignment(Qt.AlignmentFlag.AlignHCenter)
@@ -43,39 +43,29 @@ class Welcome(QWidget):
         list_layout.setContentsMargins(0, 0, 0, 0)
         list_layout.setSpacing(GRID)
         middle = QWidget()
-        middle.setMaximumWidth(WIDTH)
         middle.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         column = QVBoxLayout(middle)
+        column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(2 * GRID)
         column.addWidget(hero)
         column.addWidget(lead)
         column.addSpacing(GRID)
         column.addWidget(self._starts)
         column.addWidget(self._suggestions)
-        page = QVBoxLayout(self)
-        page.setContentsMargins(3 * GRID, 3 * GRID, 3 * GRID, 3 * GRID)
+        inner = named(QWidget(), "page")
+        page = QVBoxLayout(inner)
+        page.setContentsMargins(0, 3 * GRID, 0, 3 * GRID)
         page.addStretch(2)
-        row = QHBoxLayout()
-        row.addStretch(1)
-        row.addWidget(middle, 20)
-        row.addStretch(1)
-        page.addLayout(row)
+        page.addWidget(Column(middle, above=0, below=0))
         page.addStretch(3)
+        self.setWidget(inner)
 
     def _start_buttons(self) -> QWidget:
         tip = tr("A tiny model that comes with the program")
         self._demo = push(tr("Open the demo"), self.demo_requested.emit, kind="primary", tip=tip)
         choose = push(tr("Open a checkpoint folder…"), self.open_requested.emit)
         self._again = push("", self.again_requested.emit)
-        area = QWidget()
-        row = QHBoxLayout(area)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(GRID)
-        row.addStretch(1)
-        for button in (self._again, self._demo, choose):
-            row.addWidget(button)
-        row.addStretch(1)
-        return area
+        return FlowRow((self._again, self._demo, choose), "centre")
 
     def offer_start(self, last: str) -> None:
         """No model is there: offer the demo, a folder, and (if not empty) the model used last."""

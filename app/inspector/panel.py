@@ -6,23 +6,25 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QTabWidget, QVBoxLayout, QWidget
 
+from app.flow import FlowRow
 from app.inspector.pace import Pace
 from app.inspector.round_table import RoundTable
 from app.inspector.rounds_model import SHOWN_ROUNDS, Headline, RoundsModel, RoundWindow
 from app.inspector.scrubber import Scrubber
 from app.language import tr
 from app.theme import Theme, current_theme
-from app.widgets import label, named
+from app.widgets import ScrollingPage, label, named
 from engine import Record, Round
 
 if TYPE_CHECKING:  # with it comes pyqtgraph, for which the window's first paint does not wait
     from app.inspector.plot_stack import PlotStack
 
 _NOTHING = "–"
+_LONG = "000.0"
 _APART_MS = 12
 """Between one plot and the next while a reply streams: drawn in one go they hold up the window."""
 _ABOUT = SHOWN_ROUNDS // 4
@@ -45,6 +47,10 @@ class Figure(QWidget):
         column.setSpacing(0)
         column.addWidget(self.value)
         column.addWidget(self.caption)
+
+    def sizeHint(self) -> QSize:
+        """Never narrower than a long number, so that figures keep their places while they change."""
+        return super().sizeHint().expandedTo(QSize(self.value.fontMetrics().horizontalAdvance(_LONG), 0))
 
     def show_value(self, text: str) -> None:
         """Put in another number."""
@@ -332,11 +338,8 @@ class InspectorPanel(QWidget):
         self.speed.show_value(_number(figures.tokens_per_s, 1))
 
     def _lay_out(self) -> None:
-        figures = QHBoxLayout()
+        figures = FlowRow((self.rounds, self.per_round, self.acceptance, self.speed), "columns", 12)
         figures.setContentsMargins(12, 10, 12, 6)
-        figures.setSpacing(12)
-        for figure in (self.rounds, self.per_round, self.acceptance, self.speed):
-            figures.addWidget(figure, 1)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.setAccessibleName(tr("Plots or rounds"))
@@ -347,23 +350,19 @@ class InspectorPanel(QWidget):
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        column.addLayout(figures)
+        column.addWidget(figures)
         column.addWidget(self.scrubber)
         column.addWidget(self.tabs, 1)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(body)
 
-    def _page(self) -> QScrollArea:
+    def _page(self) -> ScrollingPage:
         """Where the plots go."""
         soon = named(label(tr("The plots fill while a reply is written."), "caption"), "inspectorBody")
         soon.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._scroll = QScrollArea()
-        self._scroll.setObjectName("inspectorScroll")
+        self._scroll = named(ScrollingPage(), "inspectorScroll")
         self._scroll.setAccessibleName(tr("Plots"))
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setWidget(soon)
         self._scroll.verticalScrollBar().valueChanged.connect(self._draw_stale)
         return self._scroll

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.flow import FlowRow
 from app.inspector.rounds_model import SHOWN_ROUNDS
 from app.language import mark, tr
 from app.theme import Theme
@@ -219,12 +220,12 @@ class PlotCard(QWidget):
 
     def _draw(self, painter: QPainter) -> None:
         """Title, key and plot as shapes; `render` would hand over the plot as pixels."""
-        line = self._key.geometry()
+        line, head = (_within(self, part) for part in (self._key, self._heading))
         painter.setPen(QColor(self._theme.text))
-        painter.drawText(QRect(0, line.top(), line.right(), line.height()).translated(12, 0), tr(self.title))
+        painter.drawText(head, tr(self.title))
         parts = [part for colour, words in self.key() for part in (("■ ", colour), (f"{words}   ", self._theme.muted))]
         widths = [painter.fontMetrics().horizontalAdvance(text) for text, _ in parts]
-        x = self.width() - sum(widths)
+        x = line.left()
         for (text, ink), width in zip(parts, widths, strict=True):
             painter.setPen(QColor(ink))
             painter.drawText(QRect(x, line.top(), width + 4, line.height()), text)
@@ -264,16 +265,11 @@ class PlotCard(QWidget):
         self.widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
     def _lay_out(self) -> None:
-        title = QLabel(tr(self.title))
-        title.setProperty("type", "heading")
-        font = title.font()
+        self._heading = QLabel(tr(self.title))
+        self._heading.setProperty("type", "heading")
+        font = self._heading.font()
         font.setBold(True)
-        title.setFont(font)
-        self.header = QHBoxLayout()
-        self.header.setSpacing(8)
-        self.header.addWidget(title)
-        self.header.addStretch(1)
-        self.header.addWidget(self._key)
+        self._heading.setFont(font)
         self._empty.setObjectName("plotEmpty")
         stack = QGridLayout()
         stack.addWidget(self.widget, 0, 0)
@@ -283,13 +279,18 @@ class PlotCard(QWidget):
         column.setSpacing(4)
         self.controls = QHBoxLayout()
         """Choices of the plot, below its title."""
-        column.addLayout(self.header)
+        column.addWidget(FlowRow((self._heading, self._key), "apart"))
         column.addLayout(self.controls)
         column.addLayout(stack, 1)
 
     def minimumSizeHint(self) -> QSize:
         """As narrow as a dock may be, but never so low that an axis is cut off."""
         return QSize(240, super().minimumSizeHint().height())
+
+
+def _within(card: QWidget, part: QWidget) -> QRect:
+    """Where a part lies on the card."""
+    return QRect(part.mapTo(card, part.rect().topLeft()), part.size())
 
 
 def _caption(font: QFont) -> QFont:

@@ -25,7 +25,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
 from app.chat.cells import Reply
-from app.chat.token_fonts import COLUMN_CHARACTERS
+from app.chat.token_fonts import column_width
 from app.chat.transcript_model import TranscriptModel
 from app.language import tr
 from app.reading.documents import FOLD, PICTURE, Documents, PieceDocument
@@ -35,6 +35,8 @@ from app.reading.pieces import Piece, ReplyPieces, pieces_of
 from app.theme import GRID, Theme
 
 REFRESH_MS = 125
+_PAD = 12
+"""Between the text of a bubble and its sides."""
 Place = tuple[int, int]
 """Piece and position in its document."""
 
@@ -136,8 +138,7 @@ class ReadingView(QAbstractScrollArea):
     @property
     def column(self) -> int:
         """Width of the text."""
-        most = self.fontMetrics().horizontalAdvance("0") * COLUMN_CHARACTERS
-        return max(120, min(most, self.viewport().width() - 4 * GRID))
+        return max(120, min(column_width(self.font()), self.viewport().width() - 6 * GRID))
 
     @property
     def left(self) -> int:
@@ -219,7 +220,7 @@ class ReadingView(QAbstractScrollArea):
         y = self._tops[at] + self._above(piece) - self.verticalScrollBar().value()
         x = self.left
         if piece.kind == "user":
-            x += round(self.column - min(self._width(piece), self.document(at).idealWidth()) - 2 * GRID)
+            x += round(self.column - min(self._width(piece), self.document(at).idealWidth()) - _PAD)
         return QPointF(x, y)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
@@ -248,7 +249,7 @@ class ReadingView(QAbstractScrollArea):
             area = QRectF(origin.x(), origin.y(), width, document.size().height())
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(self._theme.sunken))
-            painter.drawRoundedRect(area.adjusted(-12, -GRID, 12, GRID), 12, 12)
+            painter.drawRoundedRect(area.adjusted(-_PAD, -GRID, _PAD, GRID), 12, 12)
         context = QAbstractTextDocumentLayout.PaintContext()
         ink = self._theme.muted if piece.kind in ("note", "thinking") else self._theme.text
         context.palette.setColor(QPalette.ColorRole.Text, QColor(ink))

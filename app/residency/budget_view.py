@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSlider, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QSlider, QVBoxLayout, QWidget
 
+from app.flow import FlowRow
 from app.language import tr
 from app.library.choice import size_text
 from app.residency.plan_words import assumed, automatic_text, beside, budget_text, expected, spent
@@ -28,7 +29,7 @@ class BudgetView(QFrame):
         super().__init__(parent)
         self.setObjectName("group")
         self._plans: BudgetRange | None = None
-        self.title = label(tr("Memory for the weights"), "heading")
+        self.title = label(tr("Memory for the weights"), "heading", wrap=True)
         self.value = label("", "value")
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setAccessibleName(tr("Memory budget"))
@@ -113,28 +114,19 @@ class BudgetView(QFrame):
             self.chosen.emit(self.plan.budget)
 
     def _lay_out(self) -> None:
-        head, ends, buttons = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
-        head.addWidget(self.title)
-        head.addStretch(1)
-        ends.addWidget(self.least)
-        ends.addStretch(1)
-        ends.addWidget(self.most)
-        buttons.addWidget(self.apply)
-        buttons.addStretch(1)
-        buttons.addWidget(self.automatic)
         body = QVBoxLayout(self._body)
         body.setContentsMargins(0, 0, 0, 0)
         body.setSpacing(GRID // 2)
         body.addWidget(self.value)
         body.addWidget(self.slider)
-        body.addLayout(ends)
+        body.addWidget(FlowRow((self.least, self.most), "apart"))
         for part in (self.spent, self.beside, self.expected, self.bars_title, self.bars, self.assumed):
             body.addWidget(part)
         body.addSpacing(GRID // 2)
-        body.addLayout(buttons)
+        body.addWidget(FlowRow((self.apply, self.automatic), "apart"))
         column = QVBoxLayout(self)
-        column.setContentsMargins(2 * GRID, 12, 2 * GRID, 12)
+        column.setContentsMargins(12, 12, 12, 12)
         column.setSpacing(GRID)
-        column.addLayout(head)
+        column.addWidget(self.title)
         column.addWidget(self.notice)
         column.addWidget(self._body)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
-from PySide6.QtGui import QBrush, QColor, QHelpEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QBrush, QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.language import mark, tr
 from app.residency.lanes_model import LanesModel, Lap
 from app.theme import Theme
+from app.widgets import small_font
 
 LANES = (mark("Disk"), mark("Draft"), mark("Verify"))
-_LANE_H, _GAP, _AXIS_H = 18, 6, 16
+_LANE_H, _GAP = 18, 6
+"""Of a lane at least: it is as high as the text beside it."""
 _LEFT = 52
 """Room for the names, at least."""
 
@@ -24,10 +26,10 @@ class Lanes(QWidget):
         self._model = model
         self._theme = theme
         self._drawn = -1
+        self._lane = max(_LANE_H, QFontMetrics(small_font(self.font())).height())
         self._left = _LEFT
         """Where the lanes begin, right of their names."""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setFixedHeight(3 * (_LANE_H + _GAP) + _AXIS_H)
         self.setAccessibleName(tr("Disk, draft and verify over the last rounds"))
         self.refresh()
 
@@ -43,7 +45,20 @@ class Lanes(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(320, self.height())
+        return QSize(320, self._height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, self._height())
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._lane = max(_LANE_H, QFontMetrics(small_font(self.font())).height())
+            self.updateGeometry()
+
+    def _height(self) -> int:
+        """Three lanes, and the axis below them."""
+        return 3 * (self._lane + _GAP) + self._lane
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
@@ -66,15 +81,16 @@ class Lanes(QWidget):
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
+        painter.setFont(small_font(self.font()))
         theme = self._theme
         names = [tr(name) for name in LANES]
         left = self._left = max(_LEFT, 8 + max(map(painter.fontMetrics().horizontalAdvance, names)))
         for row, name in enumerate(names):
-            top = row * (_LANE_H + _GAP)
+            top = row * (self._lane + _GAP)
             painter.setPen(QColor(theme.muted))
             middle = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-            painter.drawText(QRectF(0, top, left - 6, _LANE_H), middle, name)
-            painter.fillRect(QRectF(left, top, self.width() - left - 2, _LANE_H), QColor(theme.sunken))
+            painter.drawText(QRectF(0, top, left - 6, self._lane), middle, name)
+            painter.fillRect(QRectF(left, top, self.width() - left - 2, self._lane), QColor(theme.sunken))
         for lap in self._model.laps:
             self._paint_lap(painter, lap)
         self._paint_axis(painter)
@@ -90,11 +106,11 @@ class Lanes(QWidget):
         self._wait(painter, 2, drafted + lap.verify_s, lap.end)
         painter.setPen(QPen(QColor(theme.border_strong), 1, Qt.PenStyle.DotLine))
         x = round(self._x(lap.begin))
-        painter.drawLine(x, 0, x, 3 * (_LANE_H + _GAP) - _GAP)
+        painter.drawLine(x, 0, x, 3 * (self._lane + _GAP) - _GAP)
 
     def _rect(self, lane: int, begin: float, end: float) -> QRectF:
         left, right = self._x(begin), self._x(end)
-        return QRectF(left, lane * (_LANE_H + _GAP), max(right - left, 0.0), _LANE_H)
+        return QRectF(left, lane * (self._lane + _GAP), max(right - left, 0.0), self._lane)
 
     def _bar(self, painter: QPainter, lane: int, begin: float, end: float, colour: str) -> None:
         painter.fillRect(self._rect(lane, begin, end), QColor(colour))
@@ -107,8 +123,8 @@ class Lanes(QWidget):
         begin, end = self._span()
         if not self._model.laps:
             return
-        top = 3 * (_LANE_H + _GAP) - 2
-        area = QRectF(self._left, top, self.width() - self._left - 2, _AXIS_H)
+        top = 3 * (self._lane + _GAP) - 2
+        area = QRectF(self._left, top, self.width() - self._left - 2, self._lane)
         laps = self._model.laps
         first, last = laps[0].number, laps[-1].number
         rounds = tr("rounds {first}…{last}", first=first, last=last) if last > first else tr("round {last}", last=last)

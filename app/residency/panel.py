@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRect, Qt, Signal, Slot
-from PySide6.QtGui import QPainter, QPaintEvent, QShowEvent
-from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QFileDialog, QFrame, QVBoxLayout, QWidget
 
+from app.flow import FlowRow
 from app.language import tr
 from app.library.choice import size_text
 from app.library.model_bar import FILTER
@@ -21,17 +22,19 @@ from app.residency.plan_words import unit_details
 from app.residency.plans import Plans
 from app.residency.strip import CELL_H, CELL_W, Strip, paint_cell
 from app.theme import GRID, Theme
-from app.widgets import label, push
+from app.widgets import ScrollingPage, label, push, small_font
 from engine import LoadProgress, Record
 
 if TYPE_CHECKING:
     from engine import BudgetRange, KvCache, ModelInfo
 
+_MANY = 100
+"""Units of one state for which the key keeps room."""
 Target = tuple[Path, Path | None]
 """A checkpoint, and the sidecar with it."""
 
 
-class MemoryPanel(QScrollArea):
+class MemoryPanel(ScrollingPage):
     """Plans are worked out only while the panel can be seen; the strip and the lanes are drawn only then, too."""
 
     budget_chosen = Signal(object)
@@ -42,9 +45,6 @@ class MemoryPanel(QScrollArea):
         super().__init__(parent)
         self.setObjectName("settingsScroll")
         self.setAccessibleName(tr("Memory"))
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.plans = plans or Plans(parent=self)
         self.plans.ready.connect(self._on_plans)
         self.plans.failed.connect(self._on_no_plan)
@@ -207,19 +207,16 @@ class MemoryPanel(QScrollArea):
     # Layout
 
     def _lay_out(self) -> None:
-        plan_row = QHBoxLayout()
-        plan_row.addWidget(label(tr("Plan another:"), "caption"))
-        plan_row.addWidget(push(tr("Folder…"), self.choose_folder, kind="link", name=tr("Plan a checkpoint folder")))
-        plan_row.addWidget(push(tr("File…"), self.choose_file, kind="link", name=tr("Plan a model file")))
-        plan_row.addStretch(1)
-        plan_row.addWidget(self.back)
+        folder = push(tr("Folder…"), self.choose_folder, kind="link", name=tr("Plan a checkpoint folder"))
+        file = push(tr("File…"), self.choose_file, kind="link", name=tr("Plan a model file"))
+        plan_row = FlowRow((label(tr("Plan another:"), "caption"), folder, file, self.back))
         body = QWidget()
         body.setObjectName("settingsPanel")
         column = QVBoxLayout(body)
         column.setContentsMargins(GRID, GRID, GRID, GRID)
         column.setSpacing(GRID)
         column.addWidget(self.budget)
-        column.addLayout(plan_row)
+        column.addWidget(plan_row)
         column.addWidget(_group(tr("Where the weights are"), self.state, self.strip, self.key, self.figures))
         column.addWidget(_group(tr("Disk, draft and verify, round by round"), self.lanes, self.last))
         column.addStretch(1)
@@ -233,7 +230,6 @@ class StripKey(QWidget):
         super().__init__()
         self._theme = theme
         self._counts = Glance().counts()
-        self.setFixedHeight(2 * (CELL_H + 4))
         self.setAccessibleName(tr("Key to the cells"))
 
     def show_glance(self, glance: Glance) -> None:
@@ -245,14 +241,48 @@ class StripKey(QWidget):
         self._theme = theme
         self.update()
 
+    def sizeHint(self) -> QSize:
+        """Two rows of two."""
+        return QSize(2 * self._item_width(), 2 * self._row_height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self._item_width(), self.heightForWidth(self.width()))
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return len(STATES) // self._columns(width) * self._row_height()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.setMinimumHeight(self.heightForWidth(self.width()))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self.updateGeometry()
+
+    def _columns(self, width: int) -> int:
+        return 2 if width >= 2 * self._item_width() else 1
+
+    def _item_width(self) -> int:
+        metrics = QFontMetrics(small_font(self.font()))
+        return CELL_W + 8 + max(metrics.horizontalAdvance(f"{tr(WORDS[state])}: {_MANY}") for state in STATES)
+
+    def _row_height(self) -> int:
+        return max(CELL_H, QFontMetrics(small_font(self.font())).height()) + 2
+
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
-        width = self.width() // 2
+        painter.setFont(small_font(self.font()))
+        columns, height = self._columns(self.width()), self._row_height()
+        width = self.width() // columns
         for index, state in enumerate(STATES):
-            left, top = (index % 2) * width + 1, (index // 2) * (CELL_H + 4)
-            paint_cell(painter, QRect(left, top + 2, CELL_W, CELL_H - 4), state, self._theme)
+            left, top = (index % columns) * width + 1, (index // columns) * height
+            paint_cell(painter, QRect(left, top + (height - CELL_H) // 2 + 2, CELL_W, CELL_H - 4), state, self._theme)
             painter.setPen(self._theme.muted)
-            area = QRect(left + CELL_W + 6, top, width - CELL_W - 8, CELL_H)
+            area = QRect(left + CELL_W + 6, top, width - CELL_W - 8, height)
             painter.drawText(area, Qt.AlignmentFlag.AlignVCenter, f"{tr(WORDS[state])}: {self._counts[state]}")
         painter.end()
 
@@ -261,9 +291,9 @@ def _group(heading: str, *parts: QWidget) -> QFrame:
     card = QFrame()
     card.setObjectName("group")
     column = QVBoxLayout(card)
-    column.setContentsMargins(2 * GRID, 12, 2 * GRID, 12)
+    column.setContentsMargins(12, 12, 12, 12)
     column.setSpacing(GRID)
-    column.addWidget(label(heading, "heading"))
+    column.addWidget(label(heading, "heading", wrap=True))
     for part in parts:
         column.addWidget(part)
     return card

@@ -117,4 +117,4 @@ def unit_details(unit: PlannedUnit) -> str:
 
 
 def _tokens(per_s: float) -> str:
-    return f"{per_s:.0f}" if per_s >= 10 else f"{per_s:.1f}" if per_s >= 1 else f"{per_s:.2f}"
+    return f"{per_s:,.0f}" if per_s >= 10 else f"{per_s:.1f}" if per_s >= 1 else f"{per_s:.2f}"

@@ -148,13 +148,11 @@ class Strip(QWidget):
 def paint_cell(painter: QPainter, cell: QRect, state: str, theme: Theme) -> None:
     """One unit: its state by colour, and by filling as a second cue."""
     edge = {"resident": theme.accent, "ring": theme.accent, "reading": theme.disk, "disk": theme.border_strong}[state]
-    painter.setPen(QPen(QColor(edge), 1))
-    painter.setBrush(QBrush(QColor(theme.surface)))
-    painter.drawRect(cell.adjusted(0, 0, -1, -1))
     inner = cell.adjusted(1, 1, -1, -1)
-    if state == "resident":
-        painter.fillRect(inner, QColor(theme.accent))
-    elif state == "ring":
+    painter.fillRect(cell, QColor(edge))  # fills, not strokes: those would be blurred between the pixels of some scales
+    if state != "resident":
+        painter.fillRect(inner, QColor(theme.surface))
+    if state == "ring":
         painter.fillRect(inner.adjusted(0, inner.height() // 2, 0, 0), QColor(theme.accent))
     elif state == "reading":
         painter.fillRect(inner, QBrush(QColor(theme.disk), Qt.BrushStyle.BDiagPattern))
