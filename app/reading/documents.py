@@ -19,6 +19,8 @@ from engine import ToolCall, find_tool_calls
 
 KEPT = 200
 THUMBNAIL = 160
+LEADING = 130
+"""Height of a line of text, in percent of the font's own."""
 FOLD, PICTURE = "fold:", "picture:"
 
 
@@ -33,7 +35,10 @@ class PieceDocument(QTextDocument):
         self.codes: list[str] = []
         self.pictures: tuple[AttachedFile, ...] = ()
         ink = {"note": theme.muted, "error": theme.error, "thinking": theme.muted}.get(piece.kind, theme.text)
-        look = f"body, td, th, li {{ color: {ink}; }} a {{ color: {theme.accent}; }}"  # not translated: style sheet
+        look = (
+            f"body, td, th, li {{ color: {ink}; }} a {{ color: {theme.accent}; }}"  # not translated: style sheet
+            f" p, li, div {{ line-height: {LEADING}%; }}"
+        )
         self.setDefaultStyleSheet(look)
         self.setHtml(f"<body>{self._html(piece, entry, theme)}</body>")
 
