@@ -31,6 +31,12 @@ class Column:
     digits: int | None = None
     """Decimals of a number; None for text."""
 
+    @property
+    def alignment(self) -> int:
+        """Numbers stand at the right, under their heading."""
+        side = Qt.AlignmentFlag.AlignLeft if self.digits is None else Qt.AlignmentFlag.AlignRight
+        return int(side | Qt.AlignmentFlag.AlignVCenter)
+
 
 COLUMNS = (
     Column(mark("Round"), mark("Number since the chat began"), lambda r: r.index, 0),
@@ -90,14 +96,14 @@ class RoundTableModel(QAbstractTableModel):
             shown = self.shown(index.row(), index.column())
             spoken = role == Qt.ItemDataRole.AccessibleTextRole
             return f"{tr(column.title)} {shown or tr('none')}" if spoken else shown
-        if role == Qt.ItemDataRole.TextAlignmentRole and column.digits is not None:
-            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        return None
+        return column.alignment if role == Qt.ItemDataRole.TextAlignmentRole else None
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if orientation is not Qt.Orientation.Horizontal:
             return None
         column = COLUMNS[section]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return column.alignment
         shown = {Qt.ItemDataRole.DisplayRole: column.title, Qt.ItemDataRole.ToolTipRole: column.tip}
         text = shown.get(Qt.ItemDataRole(role))
         return None if text is None else tr(text)
