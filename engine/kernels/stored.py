@@ -6,7 +6,9 @@ import contextlib
 import inspect
 import os
 import pickle
+import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from numba.core import config
@@ -15,6 +17,8 @@ from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
 
 from engine.kernels.cache_folder import installed_folder, source_hash
+
+_SUM_BYTES = 4
 
 
 class KernelLocator(_CacheLocator):
@@ -97,6 +101,31 @@ class _KernelStore(CompileResultCacheImpl):
         return result
 
 
+class _KernelFile(IndexDataCacheFile):
+    """Files of one kernel that notice when they are not what was written. Numba would run it: after a power failure
+    some of a file may be zeros, and two processors that share a home may write the same file at the same time."""
+
+    def save(self, key: Any, data: Any) -> None:
+        super().save(key, (key, data))
+
+    def load(self, key: Any) -> Any:
+        """What was kept under this key; None if it is not there. An exception, or None, if it is damaged."""
+        kept, data = super().load(key) or (None, None)
+        return data if kept == key else None
+
+    def _save_data(self, name: str, data: Any) -> None:
+        content = self._dump(data)
+        with self._open_for_write(self._data_path(name)) as file:
+            file.write(zlib.crc32(content).to_bytes(_SUM_BYTES))
+            file.write(content)
+
+    def _load_data(self, name: str) -> Any:
+        content = Path(self._data_path(name)).read_bytes()
+        if zlib.crc32(content[_SUM_BYTES:]) != int.from_bytes(content[:_SUM_BYTES]):
+            raise ValueError(f"{name} is damaged.")
+        return pickle.loads(content[_SUM_BYTES:])
+
+
 class StoredKernels(FunctionCache):
     """Numba's cache of one function, for the versions of Numba that this program allows.
 
@@ -108,9 +137,11 @@ class StoredKernels(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
+        base, stamp = self._impl.filename_base, self._impl.locator.get_source_stamp()
+        self._cache_file = _KernelFile(self._cache_path, base, stamp)
         self._files = [self._cache_file]
         if installed := installed_folder():
-            self._files.append(IndexDataCacheFile(str(installed), self._impl.filename_base, source_hash()))
+            self._files.append(_KernelFile(str(installed), base, source_hash()))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function for a signature, None if it is not in the cache."""
