@@ -344,12 +344,11 @@ class WeightStore:
 
     def statistics(self) -> WeightStatistics:
         """A snapshot of the counters."""
-        nothing = {"resident_bytes": 0, "ring_bytes": 0, "cache_bytes": 0}
-        if self._closed:
-            return replace(self._before, **nothing)
+        if self._is_closed():
+            return self._last_account()
         with self._reader.lock:
-            if self._closed:  # by now
-                return replace(self._before, **nothing)
+            if self._is_closed():  # by now
+                return self._last_account()
             ring, cache = self._ring, self._experts
             return self._before.plus(
                 WeightStatistics(
@@ -370,10 +369,17 @@ class WeightStore:
 
     def residency(self) -> dict[str, str]:
         """Where each unit is now, in execution order: `resident`, `ring`, `reading` or `disk`."""
-        if self._closed:
+        if self._is_closed():
             return {unit.name: "disk" for unit in self.units}
         with self._reader.lock:
-            return {unit.name: "disk" if self._closed else self._state(unit.name) for unit in self.units}
+            return {unit.name: "disk" if self._is_closed() else self._state(unit.name) for unit in self.units}
+
+    def _is_closed(self) -> bool:
+        return self._closed
+
+    def _last_account(self) -> WeightStatistics:
+        """When it was closed: what was counted by then, and no memory."""
+        return replace(self._before, resident_bytes=0, ring_bytes=0, cache_bytes=0)
 
     def _state(self, unit: str) -> str:
         if unit in self._resident.units:
