@@ -17,6 +17,9 @@ from PySide6.QtGui import QColor, QGuiApplication, QPalette
 ThemeMode = Literal["system", "light", "dark"]
 StateName = Literal["accepted_mtp", "accepted_ngram", "refused", "correction"]
 
+LEAST_CONTRAST = 4.5
+"""Of text to its ground."""
+
 GRID = 8
 """Pixels of one step of the layout grid; margins and gaps are multiples or halves of it."""
 
@@ -81,6 +84,14 @@ def contrast(first: str, second: str) -> float:
     """WCAG 2 contrast ratio, 1…21."""
     light, dark = sorted((_luminance(first), _luminance(second)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
+
+
+def readable(colour: str, theme: Theme) -> str:
+    """The colour as ink: as near to it as text on the page, in a table's rows and in a chosen row can be."""
+    shares = (share / 20 for share in range(20, -1, -1))
+    inks = (mix(colour, theme.text, share) for share in shares)
+    grounds = (theme.surface, theme.background, theme.accent_soft)
+    return next(ink for ink in inks if all(contrast(ink, ground) >= LEAST_CONTRAST for ground in grounds))
 
 
 def _channels(colour: str) -> tuple[float, float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.theme import DARK, LIGHT, Theme, contrast, mix
+from app.theme import DARK, LIGHT, Theme, contrast, mix, readable
 
 GROUNDS = ("background", "surface", "sunken", "accent_soft", "error_soft", "warning_soft")
 
@@ -34,6 +34,18 @@ def test_token_text_is_readable_on_its_tint_and_the_hue_shows_on_the_surface(the
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_no_two_states_share_a_tint_and_none_is_the_plain_ground(theme: Theme) -> None:
     assert len({tint for _, tint in theme.tints} | {theme.surface}) == 5
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("hue", ["accepted_mtp", "accepted_ngram", "refused", "correction", "text"])
+def test_a_hue_as_ink_can_be_read_in_every_row_and_keeps_what_it_can(theme: Theme, hue: str) -> None:
+    colour = getattr(theme, hue)
+    ink = readable(colour, theme)
+    for ground in (theme.surface, theme.background, theme.accent_soft):
+        assert contrast(ink, ground) >= 4.5
+    assert ink != theme.text or hue == "text"
+    if all(contrast(colour, ground) >= 4.5 for ground in (theme.surface, theme.background, theme.accent_soft)):
+        assert ink == colour
 
 
 def test_known_contrasts() -> None:
