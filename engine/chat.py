@@ -99,6 +99,7 @@ class ChatSession:
         if self._provable is None:
             raise OptionError("There is no reply to check that was made with the option `provable`.")
         prompt, options, rows = self._provable
+        self._model.expect_drafts(self._conversation.wants_mtp, cancel)  # a stop elsewhere may have left no weights
         sampler = Sampler(options.sampling, prompt.tokens)
         with self._conversation.replay() as target:
             return check_reply(target, self._conversation.logits, rows, sampler, cancel, progress)

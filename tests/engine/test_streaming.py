@@ -6,6 +6,7 @@ import errno
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -317,3 +318,17 @@ def test_a_bad_disk_while_memory_is_shared_out_anew(chat: Chat) -> None:
     assert failed.kind == "ReadError"
     chat.files.errors = {}
     assert reply_of(chat.ask()) == whole
+
+
+def test_a_proof_after_a_stop_in_another_session(chat: Chat) -> None:
+    """Sharing memory out for the other session was stopped half-way; the proof gets its weights all the same."""
+    planner = engine.open_planner(chat.folder)
+    chat.model.set_budget(planner.minimum + int(0.7 * (planner.everything - planner.minimum)))
+    reply_of(list(chat.session.complete(TOKENS, replace(options("mtp"), provable=True))))
+    cancel = engine.CancelToken()
+    cancel.cancel()
+    stopped = list(chat.model.new_session().complete(TOKENS, options("none"), cancel))[-1]
+    assert isinstance(stopped, Finished)
+    assert stopped.stats.stop_reason == "cancelled"
+    assert set(chat.model.residency().values()) == {"disk"}
+    assert chat.session.check().passed
