@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QInputDialog, QWidget
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QInputDialog, QWidget
 
 from app.language import mark, tr
 from app.settings import Preset, ReplyChoices
@@ -13,6 +14,8 @@ from app.theme import GRID
 from app.widgets import push, tool
 from engine import DraftOptions
 
+_AROUND = 36
+"""Pixels of the list beside its text."""
 OWN = mark("Own settings")
 USUAL = (
     Preset(mark("Recommended"), ReplyChoices()),
@@ -34,17 +37,37 @@ class PresetBar(QWidget):
         self.list = QComboBox()
         self.list.setAccessibleName(tr("Preset"))
         self.list.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.list.setMinimumContentsLength(7)  # a long name gives way, else the panel would be wider than its dock
+        self.list.setMinimumContentsLength(8)  # a long name gives way, else the panel would be wider than its dock
         self.list.setToolTip(tr("Sampling, drafting and length, kept together under a name"))
         self.list.activated.connect(self._on_activated)
         self._delete = tool("delete", tr("Delete this preset"), self.delete, role="muted")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(GRID)
-        row.addWidget(self.list, 1)
-        row.addWidget(push(tr("Save as…"), self.ask_name, name=tr("Save these settings as a preset")))
-        row.addWidget(self._delete)
+        self._buttons = QWidget()
+        buttons = QHBoxLayout(self._buttons)
+        buttons.setContentsMargins(0, 0, 0, 0)
+        buttons.setSpacing(GRID)
+        buttons.addWidget(push(tr("Save as…"), self.ask_name, name=tr("Save these settings as a preset")))
+        buttons.addWidget(self._delete)
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(GRID)
+        self._row.addWidget(self.list, 1)
+        self._row.addWidget(self._buttons, 0, Qt.AlignmentFlag.AlignLeft)
         self._show()
+
+    def minimumSizeHint(self) -> QSize:
+        """The buttons below the list."""
+        width = max(part.minimumSizeHint().width() for part in (self.list, self._buttons))
+        return QSize(width, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._turn()
+
+    def _turn(self) -> None:
+        """Put the buttons beside the list where its words have room there."""
+        wanted = self.list.fontMetrics().horizontalAdvance(self.list.currentText()) + _AROUND
+        beside = wanted + GRID + self._buttons.sizeHint().width() <= self.width() or wanted > self.width()
+        self._row.setDirection(QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom)
 
     def show_choices(self, choices: ReplyChoices) -> None:
         """Say which preset these settings are."""
@@ -95,6 +118,7 @@ class PresetBar(QWidget):
         self.list.setCurrentIndex(at)
         del blocker
         self._delete.setEnabled(self._own_shown() is not None)
+        self._turn()
 
     @Slot(int)
     def _on_activated(self, at: int) -> None:

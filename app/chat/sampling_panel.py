@@ -75,7 +75,7 @@ class Group(QFrame):
         title.setBuddy(control)
         control.setAccessibleName(name)
         control.setAccessibleDescription(explanation)
-        control.setFixedWidth(19 * GRID)
+        control.setMinimumWidth(19 * GRID)  # wider where the font asks for it; all of a group are as wide as the widest
         self._grid.addWidget(title, row, 0)
         self._grid.addWidget(control, row, 1)
         self._grid.addWidget(why, row + 1, 0, 1, 2)

@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor
 from PySide6.QtWidgets import QComboBox, QWidget
 
-from app.inspector.plot_card import PLOT_HEIGHT, PlotCard, Table
+from app.inspector.plot_card import PlotCard, Table
 from app.inspector.rounds_model import FEW, PhaseFilter, PositionRate, Rate, RoundsModel, SourceFilter
 from app.language import mark, tr
 from app.theme import Theme
@@ -70,11 +70,16 @@ class AcceptancePlot(PlotCard):
         self.plot.addItem(self._bars)
         self.plot.addItem(self._whiskers)
         self.plot.setYRange(0, 100, padding=0)
-        self.widget.setMinimumHeight(PLOT_HEIGHT + 2 * self.fontMetrics().height())
-        self.plot.getAxis("bottom").setHeight(3 * self.fontMetrics().height() + 6)
         self.plot.getAxis("left").setTicks([[(v, str(v)) for v in (0, 25, 50, 75, 100)]])
         self._ticks: list[tuple[int, str]] = []
         self.apply_theme(theme)
+
+    def fit_font(self) -> None:
+        """The ticks have two lines."""
+        super().fit_font()
+        line = self.fontMetrics().height()
+        self.widget.setMinimumHeight(self.widget.minimumHeight() + 2 * line)
+        self.plot.getAxis("bottom").setHeight(3 * line + 6)
 
     def show_model(self, model: RoundsModel) -> None:
         """Draw the rates that the two choices ask for."""

@@ -8,7 +8,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
-from app.inspector.plot_card import PlotCard, Table
+from app.inspector.plot_card import USUAL_LINE, PlotCard, Table
 from app.inspector.rounds_model import Costs, RoundsModel
 from app.language import mark, tr
 from app.theme import Theme
@@ -44,9 +44,6 @@ class CostPlot(PlotCard):
         self.plot.setXRange(0, 100, padding=0)
         self.plot.setYRange(-0.5, 0.5, padding=0)
         self.plot.hideAxis("left")
-        self.plot.setContentsMargins(6, 4, 14, 0)
-        self.widget.setMinimumHeight(64)
-        self.widget.setMaximumHeight(76)
         self.words = QLabel()
         self.words.setWordWrap(True)
         self.button: QPushButton = push(tr("Measure plain decoding on this prompt"), self.measure_requested.emit)
@@ -56,6 +53,13 @@ class CostPlot(PlotCard):
         column.addWidget(self.words)
         column.addWidget(self.button)
         self.apply_theme(theme)
+
+    def fit_font(self) -> None:
+        """A single bar, and the axis below it."""
+        lines = 2 * max(0, self.fontMetrics().height() - USUAL_LINE)
+        self.plot.setContentsMargins(6, 4, 14, 0)
+        self.widget.setMinimumHeight(64 + lines)
+        self.widget.setMaximumHeight(76 + lines)
 
     def show_model(self, model: RoundsModel) -> None:
         """Draw the shares."""

@@ -11,7 +11,16 @@ from typing import ClassVar
 
 import pyqtgraph as pg
 from PySide6.QtCore import QBuffer, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QContextMenuEvent, QFont, QGuiApplication, QPainter, QPixmap, QWheelEvent
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QFont,
+    QFontMetrics,
+    QGuiApplication,
+    QPainter,
+    QPixmap,
+    QWheelEvent,
+)
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -32,7 +41,9 @@ from app.theme import Theme
 Table = tuple[Sequence[str], Sequence[Sequence[object]]]
 """Column names, and rows."""
 
-PLOT_HEIGHT = 148
+PLOT_HEIGHT, LEFT_WIDTH = 148, 52
+USUAL_LINE = 16
+"""Height of a line of text for which these suffice."""
 _HYSTERESIS = 0.55
 _ROUND_STEP = 10
 _FULL_STEP = 40
@@ -108,6 +119,8 @@ class PlotCard(QWidget):
             axis.setTextPen(pg.mkPen(theme.muted))
             axis.setTickFont(_caption(self.font()))
             axis.label.setDefaultTextColor(pg.mkColor(theme.muted))
+            axis.label.setFont(self.font())
+        self.fit_font()
         self.setStyleSheet(
             f'QLabel {{ color: {theme.text}; }} QLabel[type="caption"] {{ color: {theme.muted}; }}'
             f" #plotEmpty {{ background: {theme.surface}; }}"
@@ -116,6 +129,13 @@ class PlotCard(QWidget):
         )
         self.show_key()
         self.paint_in(theme)
+
+    def fit_font(self) -> None:
+        """Keep room for what is written at the axes; the font may have changed."""
+        body, ticks = self.fontMetrics(), QFontMetrics(_caption(self.font()))
+        self.plot.setContentsMargins(0, max(4, ticks.height() // 2 - 2), 14, 0)  # half of a label at an axis's end
+        self.plot.getAxis("left").setWidth(max(LEFT_WIDTH, ticks.horizontalAdvance("0000") + body.height() + 8))
+        self.widget.setMinimumHeight(PLOT_HEIGHT + 3 * max(0, body.height() - USUAL_LINE))
 
     def show_key(self) -> None:
         """Say what the colours mean."""
@@ -253,14 +273,11 @@ class PlotCard(QWidget):
         self.plot.hideButtons()
         self.plot.setMouseEnabled(x=False, y=False)
         self.plot.disableAutoRange()
-        self.plot.setContentsMargins(0, 4, 14, 0)  # half of a label at the end of the axis
         for name, label in (("left", self.y_label), ("bottom", self.x_label)):
             axis = self.plot.getAxis(name)
             axis.enableAutoSIPrefix(False)
             axis.setLabel(tr(label) + (f", {self.y_unit}" if name == "left" and self.y_unit else ""))
             axis.setStyle(tickTextOffset=6, tickLength=-4, maxTickLevel=0, hideOverlappingLabels=False)
-        self.plot.getAxis("left").setWidth(52)
-        self.widget.setMinimumHeight(PLOT_HEIGHT)
         self.widget.setFrameShape(self.widget.Shape.NoFrame)
         self.widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 

@@ -52,6 +52,35 @@ def test_no_words_are_cut_beside_a_conversation(
     assert not sideways(small)
 
 
+@pytest.mark.parametrize("panel", PANELS)
+def test_no_words_are_cut_in_large_type(loaded: MainWindow, qtbot: QtBot, stylist: Stylist, panel: str) -> None:
+    ask(qtbot, loaded)
+    stylist.set_font_size(13)
+    try:
+        if panel != "show_inspector":
+            loaded.docks.toggle(panel)
+        settle(qtbot)
+        assert not cut_words(loaded)
+        assert not sideways(loaded)
+    finally:
+        stylist.set_font_size(0)
+
+
+def test_axes_have_room_for_large_type(loaded: MainWindow, qtbot: QtBot, stylist: Stylist) -> None:
+    ask(qtbot, loaded)
+    loaded.inspector.complete()
+    card = loaded.inspector.plots.positions
+    before, height = card.plot.getAxis("left").width(), card.minimumSizeHint().height()
+    stylist.set_font_size(18)
+    try:
+        settle(qtbot)
+        assert card.plot.getAxis("left").width() > before
+        assert card.minimumSizeHint().height() > height
+        assert card.plot.getAxis("bottom").label.font().pointSizeF() == 18
+    finally:
+        stylist.set_font_size(0)
+
+
 def test_the_legend_stands_above_its_switch_where_both_would_not_fit(
     small: MainWindow, loaded: MainWindow, qtbot: QtBot
 ) -> None:
