@@ -85,7 +85,7 @@ class PieceDocument(QTextDocument):
             wide, title = max(24, width), html.escape(file.name)
             thumbnail = f'<img src="{url}" width="{wide}" alt="{title}">'  # not translated: markup
             parts.append(f'<a href="{PICTURE}{number}">{thumbnail}</a> ')
-        return f"<p>{''.join(parts)}</p>" if parts else ""
+        return f'<p style="line-height:100%">{"".join(parts)}</p>' if parts else ""  # not translated: markup
 
 
 class Documents:

@@ -50,6 +50,7 @@ class ReadingView(QAbstractScrollArea):
 
     def __init__(self, model: TranscriptModel, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setObjectName("readingView")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setAccessibleName(tr("Conversation"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
