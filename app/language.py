@@ -12,8 +12,11 @@ import logging
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
+from io import BytesIO
 from pathlib import Path
+from string import Formatter
 
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QObject, QTranslator
 
@@ -24,18 +27,24 @@ SYSTEM = "system"
 ENGLISH = "en"
 FOLDER = "languages"
 """Beside the settings: catalogues that a person adds."""
+_MOST_BYTES = 4 << 20
+"""Of a catalogue; one of everything that the window says is a twentieth of it."""
+_MOST_COUNT = (1 << 31) - 1
+"""The most that Qt can count."""
 
 
 def tr(text: str, **values: object) -> str:
     """`text` in the person's language, its `{name}` fields filled with `values`. `text` is a literal."""
-    return _filled(QCoreApplication.translate(_CONTEXT, text), text, values)
+    return _filled(QCoreApplication.translate(_CONTEXT, text), text, values, text)
 
 
 def trn(one: str, many: str, n: int, **values: object) -> str:
     """The same for something counted: `one` where the language has its singular, else `many`; `{n}` is the count."""
     english = one if n == 1 else many
-    found = QCoreApplication.translate(_CONTEXT, english, f"{one}{_BETWEEN}{many}", abs(n))
-    return _filled(found, english, {"n": n, **values})
+    both, count = f"{one}{_BETWEEN}{many}", abs(n)
+    if count > _MOST_COUNT:
+        count = 1_000_000 + count % 1_000_000  # the plural is the same: no language looks at other digits
+    return _filled(QCoreApplication.translate(_CONTEXT, english, both, count), english, {"n": n, **values}, both)
 
 
 def mark(text: str) -> str:
@@ -43,13 +52,29 @@ def mark(text: str) -> str:
     return text
 
 
-def _filled(found: str, english: str, values: Mapping[str, object]) -> str:
+def _filled(found: str, english: str, values: Mapping[str, object], known: str) -> str:
+    """`found` with its fields filled. If it has others than stand in `known`, or they are no good, `english` is."""
     if not values:
         return found
+    if found == english or _fits(found, known):
+        try:
+            return found.format(**values)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # a fault of the catalogue
+            pass
+    return english.format(**values)
+
+
+@lru_cache(maxsize=4096)
+def _fits(found: str, known: str) -> bool:
+    """Whether the fields of `found` are such of `known`, shown as these or plainly. Others could look into the values,
+    or fill the memory: `{n:999999999}`."""
     try:
-        return found.format(**values)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # a fault of the catalogue
-        return english.format(**values)
+        fields = [field for field in Formatter().parse(found) if field[1] is not None]
+    except ValueError:
+        return False
+    expected = list(Formatter().parse(known))
+    names, formats = {field[1] for field in expected}, {"", ",", *(field[2] for field in expected)}
+    return all(name in names and how in formats and not kind for _, name, how, kind in fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +125,7 @@ class Languages:
         if language.catalogue is None:
             return language
         try:
-            with language.catalogue.open("rb") as file:
-                catalogue = gettext.GNUTranslations(file)
+            catalogue = _read(language.catalogue)
         except (OSError, ValueError, KeyError, LookupError, struct.error) as error:
             logging.getLogger("draftscope").warning("%s is no catalogue: %s", language.catalogue, error)
             return self.available()[0]
@@ -127,10 +151,31 @@ class Catalogue(QTranslator):
         """None is Qt's word for "ask the next one"."""
         if context != _CONTEXT or not text:
             return None
-        if n >= 0 and disambiguation:
-            one, _, many = disambiguation.partition(_BETWEEN)
+        if n < 0 or not disambiguation:
+            return self._catalogue.gettext(text)
+        one, _, many = disambiguation.partition(_BETWEEN)
+        try:
             return self._catalogue.ngettext(one, many, n)
-        return self._catalogue.gettext(text)
+        except ArithmeticError:  # a plural rule that divides by nothing
+            return None
+
+
+def _read(path: Path) -> gettext.GNUTranslations:
+    """The catalogue in a file; whatever is in there, it takes little memory.
+
+    Raises:
+        OSError, ValueError, KeyError, LookupError, struct.error: it cannot be read, or is none.
+    """
+    with path.open("rb") as file:
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise ValueError("it is too large")  # not translated: for the log
+    order = "<" if data[:4] == b"\xde\x12\x04\x95" else ">"
+    count, *tables = struct.unpack_from(f"{order}3I", data, 8)
+    texts = [length for table in tables for length in struct.unpack_from(f"{order}{2 * count}I", data, table)[::2]]
+    if sum(texts) > len(data):
+        raise ValueError("its texts lie one upon the other")  # not translated: for the log
+    return gettext.GNUTranslations(BytesIO(data))
 
 
 def _name(code: str) -> str:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import ast
 import gettext
 import re
+import struct
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from babel.messages.catalog import Catalog
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QTranslator
 from PySide6.QtWidgets import QApplication
 
 import app as app_package
-from app.language import ENGLISH, Catalogue, Language, Languages, mark, tr, trn
+from app.language import ENGLISH, Language, Languages, mark, tr, trn
 from tests.app.words import computed_texts, early_calls, untranslated
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +51,7 @@ def catalogue(folder: Path, code: str = "de", texts: dict[str, str] | None = Non
 def application(qapp: QApplication) -> Iterator[QApplication]:
     """The application, which speaks English again afterwards."""
     yield qapp
-    for translator in qapp.findChildren(Catalogue):
+    for translator in qapp.findChildren(QTranslator):
         qapp.removeTranslator(translator)
         translator.deleteLater()
 
@@ -168,7 +169,11 @@ def test_plural_forms_are_the_languages_own(application: QApplication, tmp_path:
     assert [trn("{n} run", "{n} runs", n) for n in (1, 3, 5, 22)] == ["1 bieg", "3 biegi", "5 biegów", "22 biegi"]
 
 
-@pytest.mark.parametrize("text", ["{b}", "{a!x}", "{a.b.c}", "{0}", "{a", "}", "{a:q}"])
+NO_MEANING = ["{b}", "{a!x}", "{a.b.c}", "{0}", "{a", "}", "{a:q}", "{}", "{a:%d}"]
+HOSTILE = ["{a.__class__}", "{a[0]}", "{a!r:>9}", "{a:99999999}", "{a:.99999999f}", "{a:999999999999}", "{a:{a}{a}{a}}"]
+
+
+@pytest.mark.parametrize("text", [*NO_MEANING, *HOSTILE])
 def test_a_translation_with_wrong_fields_falls_back(application: QApplication, tmp_path: Path, text: str) -> None:
     catalogue(tmp_path, texts={"{a} tokens": text})
     Languages(tmp_path).install(application, "de")
@@ -196,6 +201,48 @@ def test_a_hostile_plural_rule_is_english(application: QApplication, tmp_path: P
     data = languages.compiled(catalog).replace(b"plural=(n != 1);", b"plural=9**9**9;   "[:16])
     (tmp_path / "de.mo").write_bytes(data)
     assert Languages(tmp_path).install(application, "de").code == ENGLISH
+
+
+def test_fields_may_be_shown_otherwise_or_left_out(application: QApplication, tmp_path: Path) -> None:
+    texts = {"{a:.2f} s of {b}": "{b:,}: {a} s", "{a} left": "nichts", "{b} {{left}}": "{{{b}}}"}
+    catalogue(tmp_path, texts=texts)
+    Languages(tmp_path).install(application, "de")
+    assert tr("{a:.2f} s of {b}", a=1.5, b=2000) == "2,000: 1.5 s"
+    assert tr("{a} left", a=3) == "nichts"
+    assert tr("{b} {{left}}", b=3) == "{3}"
+
+
+@pytest.mark.parametrize("rule", ["n%0", "n/(n-n)", "n-5", "n*n*n*9", "9"])
+def test_a_plural_rule_that_makes_no_sense_is_english(application: QApplication, tmp_path: Path, rule: str) -> None:
+    catalog = Catalog(locale="de")
+    catalog.add(("{n} run", "{n} runs"), ("a", "b"))
+    data = languages.compiled(catalog)
+    (tmp_path / "de.mo").write_bytes(data.replace(b"plural=(n != 1);", f"plural={rule:<8};".encode()))
+    assert Languages(tmp_path).install(application, "de").code == "de"
+    assert [trn("{n} run", "{n} runs", n) for n in (1, 2)] == ["1 run", "2 runs"]
+
+
+@pytest.mark.parametrize("code", ["en", "pl"])
+def test_any_number_can_be_counted(application: QApplication, tmp_path: Path, code: str) -> None:
+    catalog = Catalog(locale="pl")
+    catalog.add(("{n} run", "{n} runs"), ("{n} bieg", "{n} biegi", "{n} biegów"))
+    (tmp_path / "pl.mo").write_bytes(languages.compiled(catalog))
+    Languages(tmp_path).install(application, code)
+    for n in (2**31, 10**12 + 3, 10**30, -(2**40)):
+        few = 2 <= abs(n) % 10 <= 4 and not 12 <= abs(n) % 100 <= 14
+        word = "runs" if code == "en" else "biegi" if few else "biegów"
+        assert trn("{n} run", "{n} runs", n) == f"{n} {word}"
+
+
+def test_a_catalogue_that_would_fill_the_memory_is_english(application: QApplication, tmp_path: Path) -> None:
+    """A file of a megabyte with thousands of texts that are all of that megabyte; and one that is large itself."""
+    count, size = 4000, 1 << 20
+    begin = 28 + 16 * count
+    entries = struct.pack("<2I", size, begin) * (2 * count)
+    bomb = struct.pack("<7I", 0x950412DE, 0, count, 28, 28 + 8 * count, 0, 0) + entries + b"x" * size + b"\0"
+    for data in (bomb, languages.compiled(Catalog(locale="de")) + bytes(5 << 20)):
+        (tmp_path / "de.mo").write_bytes(data)
+        assert Languages(tmp_path).install(application, "de").code == ENGLISH
 
 
 def test_the_choice_of_a_language(tmp_path: Path) -> None:
