@@ -109,24 +109,25 @@ class Worker(QObject):
 
     @Slot(object)
     def reply(self, job: ReplyJob) -> None:
-        """Stream one reply into the job's mailbox. Its last record is always a `Finished` or a `Failed`."""
+        """Stream one reply into the job's mailbox. Its last record is always a `Finished` or a `Failed`. Records are
+        kept, and stay English whatever the window speaks."""
         last: Record | None = None
         try:
             if self._model is None:
-                raise EngineError(tr("No model is loaded; choose one first."))
+                raise EngineError("No model is loaded; choose one first.")  # not translated: kept
             if self._session is None:
                 self._session = self._model.new_session()
             self._lookup.prepare(self._model, self._session, job.others())
             for record in records_of(self._session, job):
                 job.tell(record)
                 last = record
-            problem = tr("The engine ended the reply without saying why; send the message again.")
+            problem = "The engine ended the reply without saying why; send the message again."  # not translated: kept
             kind = "EngineError"
         except EngineError as error:
             problem, kind = str(error), type(error).__name__
         except Exception as error:
             self.fault.emit(traceback.format_exc())
-            problem = tr("The reply failed unexpectedly: {error}.", error=_said(error))
+            problem = f"The reply failed unexpectedly: {_said(error)}."  # not translated: kept
             kind = type(error).__name__
         if not isinstance(last, Finished | Failed):
             self._session = None  # its state is unknown now
