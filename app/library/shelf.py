@@ -54,6 +54,7 @@ class Shelf(QObject):
 
     def show(self, theme: Theme) -> None:
         """Open the library, or bring it to the front."""
+        self._theme = theme
         if self.dialog is None:
             from app.library.dialog import LibraryDialog
 
@@ -61,7 +62,7 @@ class Shelf(QObject):
             self.dialog.open_requested.connect(self._open)
             self.dialog.folders_wanted.connect(self._watch)
             self.dialog.forget_requested.connect(self._forget)
-            self.dialog.download_requested.connect(lambda: self.show_download(theme))
+            self.dialog.download_requested.connect(self._download)
             ink_icons(self.dialog, theme)
         self.dialog.apply_theme(theme)
         self.dialog.details.remembered = self._memory.settings.towers
@@ -71,6 +72,12 @@ class Shelf(QObject):
         self.dialog.raise_()
         self.dialog.activateWindow()
         self.dialog.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    @Slot()
+    def _download(self) -> None:
+        """In the theme of now, not in that of when the library was made."""
+        assert self._theme is not None
+        self.show_download(self._theme)
 
     def show_download(self, theme: Theme) -> None:
         """Open the window for downloads, or bring it to the front."""

@@ -9,7 +9,9 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.library.dialog import LibraryDialog
+from app.library.hub.order import Order
 from app.main_window import MainWindow
+from app.theme import DARK
 from tests.app.conftest import PATIENCE_MS, MakeWindow
 from tests.app.scripted import Script
 
@@ -110,3 +112,14 @@ def test_the_menu_of_models_leads_to_library_and_downloads(window: MainWindow) -
     assert window.rooms.shelf.download is not None
     window.model_bar.menu.aboutToShow.emit()  # again: the actions are not the menu's to delete
     assert window.model_bar.menu.actions()[0].text() == "&Library…"
+
+
+def test_rooms_that_open_each_other_have_the_theme_of_now(qtbot: QtBot, window: MainWindow) -> None:
+    """Whatever it was when they were made."""
+    dialog = open_library(qtbot, window)
+    window.set_theme_mode("dark")
+    dialog.download_requested.emit()
+    shelf = window.rooms.shelf
+    assert shelf.download is not None
+    shelf.download.wanted_in_library.emit(Order("a/b", "0" * 40, Path("/models"), ()))
+    assert dialog.delegate.theme == DARK
