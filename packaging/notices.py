@@ -4,8 +4,8 @@
 
 Read from the metadata of what is installed in this environment: the distributions that Draftscope requires, and what
 those require. With `--bundle`, the notices of a frozen program: only distributions of which something is in that
-folder, with Python itself and PyInstaller's starter; a library in it that nobody here owns is an error, and so is, in
-any case, a distribution without a licence text.
+folder, with Python itself and PyInstaller's starter; a library or module in it that nobody here owns is an error, and
+so is, in any case, a distribution without a licence text.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ PYTHON_FILES = (
     "libcrypto*.dylib", "libssl*.dylib", "libncurses*.dylib", "libintl*.dylib", "liblzma*.dylib", "libsqlite3*.dylib",
 )  # fmt: skip
 """What comes from Python's own installation: on Windows and macOS with libraries that its licence file covers."""
+OURS = ("app", "engine", "resources", "_pyi_rth_utils")
+"""Modules of this program, and of PyInstaller's starter."""
 LIBRARY = re.compile(r"\.(so(\.[\d.]+)?|dylib|dll|pyd)$")
 RULE = "=" * 100
 
@@ -179,14 +181,19 @@ def is_in(found: Distribution, files: Iterable[str]) -> bool:
 
 
 def unowned(files: Iterable[str], distributions: Iterable[Distribution]) -> set[str]:
-    """Libraries in the bundle that belong to no distribution and not to Python; one is known by its file name."""
-    own = {PurePosixPath(file.as_posix()).name for found in distributions for file in found.files or ()}
+    """What is in the bundle and belongs to no distribution and not to Python: libraries, which are known by their file
+    names, and modules, by the topmost name."""
+    owned = [PurePosixPath(file.as_posix()) for found in distributions for file in found.files or ()]
+    own = {path.name for path in owned}
     libraries = {inside(file) for file in files if LIBRARY.search(file)}
-    return {
+    lost = {
         library
         for library in libraries
         if PurePosixPath(library).name not in own and not any(fnmatch.fnmatch(library, name) for name in PYTHON_FILES)
     }
+    known = {stem(path.parts[0]) for path in owned} | sys.stdlib_module_names | set(OURS)
+    modules = {stem(PurePosixPath(inside(file)).parts[0]) for file in files if file.endswith(".pyc")}
+    return lost | {name for name in modules - known if not name.startswith("_sysconfigdata_")}
 
 
 def inside(file: str) -> str:

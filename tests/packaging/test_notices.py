@@ -58,7 +58,9 @@ def test_only_what_is_in_the_bundle_is_named_and_all_of_it_is_owned(
     monkeypatch.setattr(notices, "starter", notices.python)
     assert [item.name for item in notices.collect(bundle)] == ["Python", "Python", "used"]
     (bundle / "_internal" / "libstray.so.3").write_bytes(b"")
-    with pytest.raises(notices.NoticesError, match=r"Nobody is known to own libstray\.so\.3"):
+    (bundle / "_internal" / "stray").mkdir()
+    (bundle / "_internal" / "stray" / "__init__.pyc").write_bytes(b"")
+    with pytest.raises(notices.NoticesError, match=r"Nobody is known to own libstray\.so\.3, stray"):
         list(notices.collect(bundle))
 
 
