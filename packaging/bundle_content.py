@@ -19,8 +19,8 @@ HIDDEN = (
 EXCLUDED_MODULES = (
     # Parts of others that ours never calls, and what they would use if it were there.
     "IPython", "OpenGL", "_cffi_backend", "_pytest", "anyio.pytest_plugin", "backports", "cffi", "chardet",
-    "cryptography", "cupy", "defusedxml", "docutils", "fsspec", "h5py", "hf_xet", "hypothesis", "lxml", "matplotlib", "pytest",
-    "requests", "rich", "scipy", "torch", "typer",
+    "cryptography", "cupy", "defusedxml", "docutils", "fsspec", "h5py", "hf_xet", "hypothesis", "lxml", "matplotlib",
+    "pytest", "requests", "rich", "scipy", "torch", "typer",
     "numba.cuda", "numba.pycc", "numba.testing", "numba.tests", "numpy.f2py", "numpy.testing", "pyqtgraph.examples",
     "pyqtgraph.opengl", "yaml._yaml",
     "PySide6.QtPrintSupport", "PySide6.QtQml", "PySide6.QtQuick", "PySide6.QtTest",
