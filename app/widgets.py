@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeVar
 
-from PySide6.QtCore import QObject, QSize, Qt
-from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QFrame, QLabel, QMainWindow, QPushButton, QScrollArea, QToolBar, QToolButton, QWidget
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
+from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QLabel,
+    QMainWindow,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QToolBar,
+    QToolButton,
+    QWidget,
+)
 
 from app.icons import put_icon
+from app.theme import GRID
 
 Type = Literal["hero", "title", "heading", "name", "lead", "caption", "value", "key", "body"]
 Kind = Literal["primary", "plain", "link"]
@@ -29,6 +40,38 @@ class ScrollingPage(QScrollArea):
         inner = self.widget()
         width = 0 if inner is None else inner.minimumSizeHint().width() + self.verticalScrollBar().sizeHint().width()
         return super().minimumSizeHint().expandedTo(QSize(width, 0))
+
+
+class ElidedLabel(QLabel):
+    """A line of text that gives way to an ellipsis instead of pushing its neighbours."""
+
+    _whole = ""
+
+    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.show_text(text)
+
+    def show_text(self, text: str) -> None:
+        self._whole = text
+        self._elide()
+
+    @property
+    def whole(self) -> str:
+        return self._whole
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._elide()
+
+    def _elide(self) -> None:
+        self.setText(self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, max(self.width(), 8)))
 
 
 def named(target: Q, name: str) -> Q:
@@ -76,6 +119,12 @@ def small_font(font: QFont) -> QFont:
     if font.pointSizeF() > 0:
         small.setPointSizeF(0.9 * font.pointSizeF())
     return small
+
+
+def open_at(dialog: QWidget, width: int, height: int) -> None:
+    """Give a window the size that it begins with: this, or what fits on a small screen."""
+    free = dialog.screen().availableSize() - QSize(0, 5 * GRID)  # for the frame that the system puts around it
+    dialog.resize(QSize(width, height).boundedTo(free))
 
 
 def add_bar(window: QMainWindow, content: QWidget, title: str, name: str) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSignalBlocker, Signal, Slot
+from PySide6.QtCore import QEvent, QSignalBlocker, Signal, Slot
+from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QCheckBox,
@@ -58,6 +59,7 @@ class Group(QFrame):
         self.setObjectName("group")
         name = tr("Reset {group} to recommended", group=heading.lower())
         self.reset = push(tr("Reset to recommended"), self.reset_requested.emit, kind="link", name=name)
+        self._controls: list[QWidget] = []
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(GRID)
         self._grid.setVerticalSpacing(2)
@@ -68,6 +70,13 @@ class Group(QFrame):
         column.addWidget(FlowRow((label(heading, "heading"), self.reset), "apart"))
         column.addLayout(self._grid)
 
+    def changeEvent(self, event: QEvent) -> None:
+        """Controls grow with the font, all alike."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            for control in self._controls:
+                control.setFixedWidth(_control_width(self.font()))
+
     def add(self, name: str, control: QWidget, explanation: str) -> QLabel:
         """Add a setting; returns the label of its explanation."""
         row = self._grid.rowCount()
@@ -75,12 +84,17 @@ class Group(QFrame):
         title.setBuddy(control)
         control.setAccessibleName(name)
         control.setAccessibleDescription(explanation)
-        control.setMinimumWidth(19 * GRID)  # wider where the font asks for it; all of a group are as wide as the widest
+        control.setFixedWidth(_control_width(self.font()))
+        self._controls.append(control)
         self._grid.addWidget(title, row, 0)
         self._grid.addWidget(control, row, 1)
         self._grid.addWidget(why, row + 1, 0, 1, 2)
         self._grid.setRowMinimumHeight(row + 2, GRID // 2)
         return why
+
+
+def _control_width(font: QFont) -> int:
+    return max(19 * GRID, round(9.5 * QFontMetrics(font).height()))
 
 
 def _whole(low: int, high: int, special: str = "") -> QSpinBox:

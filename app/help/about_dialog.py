@@ -17,7 +17,7 @@ from app.help.update_check import PAGE, Answer, check
 from app.icons import pixmap
 from app.language import mark, tr
 from app.theme import GRID
-from app.widgets import label, push
+from app.widgets import label, open_at, push
 from engine import __version__
 
 LEAD = mark(
@@ -108,7 +108,7 @@ class LicencesDialog(QDialog):
         self.setObjectName("licencesDialog")
         self.setWindowTitle(tr("Licences of others"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.resize(100 * GRID, 80 * GRID)
+        open_at(self, 100 * GRID, 80 * GRID)
         view = QPlainTextEdit(text)
         view.setReadOnly(True)
         view.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))

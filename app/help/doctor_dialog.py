@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFrame, QGridLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QVBoxLayout, QWidget
 
 from app.language import mark, tr, trn
 from app.theme import GRID
-from app.widgets import label, named
+from app.widgets import ScrollingPage, label, named, open_at
 
 if TYPE_CHECKING:
     from engine import Finding
@@ -53,13 +53,10 @@ class DoctorDialog(QDialog):
         self.setObjectName("doctorDialog")
         self.setWindowTitle(tr("This computer"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.resize(90 * GRID, 70 * GRID)
+        open_at(self, 90 * GRID, 70 * GRID)
         self._findings = findings
-        area = named(QScrollArea(), "settingsScroll")
+        area = named(ScrollingPage(), "settingsScroll")
         area.setAccessibleName(tr("Findings"))
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(self._table(sorted(findings, key=lambda f: ("missing", "note", "ok").index(f.state))))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         self.copy = buttons.addButton(tr("Copy"), QDialogButtonBox.ButtonRole.ActionRole)
@@ -88,10 +85,11 @@ class DoctorDialog(QDialog):
                 if finding.remedy
                 else finding.value
             )
-            value = label(said, wrap=True)
-            value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            name, value = label(finding.name), label(said, wrap=True)
+            for text in (name, value):  # both, as selectable text stands a pixel higher
+                text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             grid.addWidget(sign, row, 0, top)
-            grid.addWidget(label(finding.name), row, 1, top)
+            grid.addWidget(name, row, 1, top)
             grid.addWidget(value, row, 2, top)
         grid.setRowStretch(len(findings), 1)
         return table

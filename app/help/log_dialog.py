@@ -10,7 +10,7 @@ from app.crash import report_text
 from app.help import log
 from app.language import tr
 from app.theme import GRID
-from app.widgets import label
+from app.widgets import label, open_at
 
 REFRESH_MS = 500
 
@@ -22,8 +22,9 @@ class LogDialog(QDialog):
         super().__init__(parent)
         self.setObjectName("logDialog")
         self.setWindowTitle(tr("Log"))
-        self.resize(110 * GRID, 60 * GRID)
+        open_at(self, 110 * GRID, 60 * GRID)
         self.text = QPlainTextEdit()
+        self.text.setPlaceholderText(tr("Nothing has been noted yet."))
         self.text.setReadOnly(True)
         self.text.setUndoRedoEnabled(False)
         self.text.setMaximumBlockCount(log.LINES)

@@ -21,8 +21,8 @@ from PySide6.QtWidgets import (
 
 from app.help.fuzzy import score
 from app.language import tr
-from app.theme import GRID, Theme
-from app.widgets import label, named
+from app.theme import GRID, Theme, current_theme
+from app.widgets import label, named, open_at
 
 COMMAND = Qt.ItemDataRole.UserRole
 MOST_SHOWN = 200
@@ -56,13 +56,14 @@ class Palette(QDialog):
         self.setObjectName("palette")
         self.setWindowTitle(tr("Commands"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.resize(76 * GRID, 56 * GRID)
+        open_at(self, 76 * GRID, 56 * GRID)
         self._commands = commands
         self.field = QLineEdit(placeholderText=tr("Type what you want to do"))
         self.field.setAccessibleName(tr("Search commands"))
         self.list = named(QListWidget(), "paletteList")
         self.list.setAccessibleName(tr("Commands"))
-        self.list.setItemDelegate(CommandDelegate(theme, self.list))
+        self._delegate = CommandDelegate(theme, self.list)
+        self.list.setItemDelegate(self._delegate)
         self.list.setUniformItemSizes(True)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the field keeps it; arrows go through
         self.none = label(tr("No command has these letters in this order."), "caption")
@@ -101,6 +102,13 @@ class Palette(QDialog):
             self.close()
             command.run()
 
+    def changeEvent(self, event: QEvent) -> None:
+        """Follow the system from light to dark also while this is open."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._delegate.theme = current_theme()
+            self.list.viewport().update()
+
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Up and down in the field move through the list."""
         if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
@@ -118,14 +126,14 @@ class CommandDelegate(QStyledItemDelegate):
 
     def __init__(self, theme: Theme, parent: QObject) -> None:
         super().__init__(parent)
-        self._theme = theme
+        self.theme = theme
 
     def sizeHint(self, option: QStyleOptionViewItem, _index: object) -> QSize:
         return QSize(30 * GRID, option.fontMetrics.height() + 2 * GRID)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: object) -> None:
         command: Command = index.data(COMMAND)  # type: ignore[attr-defined]
-        theme, box = self._theme, QRectF(option.rect).adjusted(GRID / 2, 1, -GRID / 2, -1)
+        theme, box = self.theme, QRectF(option.rect).adjusted(GRID / 2, 1, -GRID / 2, -1)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if option.state & QStyle.StateFlag.State_Selected:

@@ -27,7 +27,7 @@ from app.library.details import Details
 from app.library.list_view import EntryDelegate, EntryModel
 from app.library.scan import usual_folders
 from app.theme import GRID, Theme
-from app.widgets import label, named, push
+from app.widgets import label, named, open_at, push
 
 INVITATION = mark(
     "Watch a folder, and the checkpoints in it are listed here with what their headers say. Weights are not read, and "
@@ -47,7 +47,7 @@ class LibraryDialog(QDialog):
         super().__init__(parent)
         self.setObjectName("libraryDialog")
         self.setWindowTitle(tr("Library"))
-        self.resize(120 * GRID, 76 * GRID)
+        open_at(self, 120 * GRID, 76 * GRID)
         self._catalogue = catalogue
         self.search = QLineEdit(placeholderText=tr("Search by name, type or folder"), clearButtonEnabled=True)
         self.search.setAccessibleName(tr("Search the library"))

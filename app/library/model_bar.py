@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QFontMetrics
 from PySide6.QtWidgets import (
     QFileDialog,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QMenu,
     QProgressBar,
     QSizePolicy,
@@ -26,7 +25,7 @@ from app.language import mark, tr
 from app.library.choice import facts, is_there, recent_label, size_text
 from app.settings import RecentModel
 from app.theme import GRID
-from app.widgets import push
+from app.widgets import ElidedLabel, push, small_font
 from engine import LoadProgress
 
 if TYPE_CHECKING:
@@ -36,29 +35,7 @@ FILTER = mark("Models (*.safetensors *.gguf);;All files (*)")
 SIDECAR_FILTER = mark("Sidecars (*.safetensors *.gguf);;All files (*)")
 
 
-class ElidedLabel(QLabel):
-    """A line of text that gives way to an ellipsis instead of pushing its neighbours."""
-
-    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._whole = ""
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.show_text(text)
-
-    def show_text(self, text: str) -> None:
-        self._whole = text
-        self._elide()
-
-    @property
-    def whole(self) -> str:
-        return self._whole
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._elide()
-
-    def _elide(self) -> None:
-        self.setText(self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, max(self.width(), 8)))
+TIP = mark("Choose a model (Ctrl+L opens the library), or drop one on the window")
 
 
 class ModelButton(QToolButton):
@@ -68,7 +45,7 @@ class ModelButton(QToolButton):
         super().__init__(parent)
         self.setObjectName("modelButton")
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.setFixedHeight(6 * GRID)
+        self._fit()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMaximumWidth(80 * GRID)
         self._name, self._facts = ElidedLabel(), ElidedLabel()
@@ -97,9 +74,20 @@ class ModelButton(QToolButton):
         self._facts.show_text(facts_line)
         self.setAccessibleName(tr("Model: {name}", name=name))
         self.setAccessibleDescription(facts_line)
+        self.setToolTip(f"{facts_line}\n{tr(TIP)}")
 
     def sizeHint(self) -> QSize:
-        return QSize(52 * GRID, 6 * GRID)
+        return QSize(52 * GRID, self.minimumHeight())
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit()
+
+    def _fit(self) -> None:
+        """As high as its two lines want."""
+        lines = self.fontMetrics().height() + QFontMetrics(small_font(self.font())).height()
+        self.setFixedHeight(max(6 * GRID, lines + 12))
 
 
 class ModelBar(QFrame):
@@ -122,7 +110,6 @@ class ModelBar(QFrame):
         self.menu.setToolTipsVisible(True)
         self.menu.aboutToShow.connect(self._fill_menu)
         self.button.setMenu(self.menu)
-        self.button.setToolTip(tr("Choose a model (Ctrl+L opens the library), or drop one on the window"))
         self._progress = self._progress_area()
         row = QHBoxLayout(self)
         row.setContentsMargins(2 * GRID, GRID, 2 * GRID, GRID)

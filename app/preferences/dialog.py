@@ -11,8 +11,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFileDialog,
-    QFrame,
-    QScrollArea,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -23,7 +21,7 @@ from app.language import ENGLISH, SYSTEM, Languages, mark, tr
 from app.preferences.places import Places, breakable
 from app.settings import LARGEST_FONT, SMALLEST_FONT, LoadChoices
 from app.theme import GRID, ThemeMode
-from app.widgets import label, named, push
+from app.widgets import ScrollingPage, label, named, open_at, push
 
 THEMES: tuple[tuple[ThemeMode, str], ...] = (
     ("system", mark("As the system")),
@@ -49,7 +47,7 @@ class PreferencesDialog(QDialog):
         super().__init__(parent)
         self.setObjectName("preferencesDialog")
         self.setWindowTitle(tr("Preferences"))
-        self.resize(76 * GRID, 88 * GRID)
+        open_at(self, 76 * GRID, 88 * GRID)
         self.load = LoadChoices()
         self.places = Places()
         self.places.change_requested.connect(self._choose_downloads)
@@ -60,14 +58,10 @@ class PreferencesDialog(QDialog):
         column.addWidget(self._look())
         column.addWidget(self._opening())
         column.addWidget(self.places)
-        column.addWidget(
-            label(tr("How replies are drafted and sampled is set in the Settings panel (Ctrl+,)."), "caption")
-        )
+        elsewhere = tr("How replies are drafted and sampled is set in the Settings panel (Ctrl+,).")
+        column.addWidget(label(elsewhere, "caption", wrap=True))
         column.addStretch(1)
-        area = named(QScrollArea(), "settingsScroll")
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area = named(ScrollingPage(), "settingsScroll")
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setWidget(page)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
@@ -79,6 +73,7 @@ class PreferencesDialog(QDialog):
         outer.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         outer.addWidget(area, 1)
         outer.addWidget(buttons)
+        self.theme.setFocus()  # else the ring would be on the first button, which takes everything back
 
     def _look(self) -> Group:
         group = Group(tr("Appearance"))

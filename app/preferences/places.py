@@ -39,7 +39,7 @@ class Places(QFrame):
         self._grid.setVerticalSpacing(GRID)
         self._grid.setColumnStretch(0, 1)
         column = QVBoxLayout(self)
-        column.setContentsMargins(2 * GRID, 12, 2 * GRID, 12)
+        column.setContentsMargins(12, 12, 12, 12)
         column.setSpacing(GRID)
         column.addWidget(label(tr("Where things are kept"), "heading"))
         column.addLayout(self._grid)

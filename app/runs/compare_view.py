@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QFont
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QColor, QFont, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QHBoxLayout,
+    QBoxLayout,
+    QFrame,
     QHeaderView,
     QSplitter,
     QTableWidget,
@@ -19,13 +20,17 @@ from PySide6.QtWidgets import (
 )
 
 from app.chat.cells import Reply
+from app.inspector.plot_card import PlotCard
 from app.language import tr
 from app.runs.comparison import Delta, RunComparison, compare_runs
 from app.runs.overlay_plots import NAMES, AcceptanceOverlay, ProgressOverlay
 from app.runs.run_view import RunView
-from app.theme import GRID, Theme
-from app.widgets import label
+from app.theme import GRID, Theme, readable
+from app.widgets import ScrollingPage, label
 from engine import Trace
+
+LEAST_PLOT = 30 * GRID
+"""Width of a plot in which its axes can be read; what is narrower than two of them has its parts in one column."""
 
 
 class CompareView(QWidget):
@@ -65,6 +70,12 @@ class CompareView(QWidget):
         self._fill(self.comparison)
         self.mark_parting()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The way back stands below the verdict where that would become a narrow tower."""
+        super().resizeEvent(event)
+        beside = event.size().width() >= 2 * LEAST_PLOT
+        self.head.setDirection(QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom)
+
     def mark_parting(self) -> None:
         """Put both transcripts' cursors on the first token that differs."""
         comparison = self.comparison
@@ -99,17 +110,14 @@ class CompareView(QWidget):
         if not delta.certain or not delta.better or delta.delta is None:
             return ""
         good = (delta.delta > 0) == (delta.better == "more")
-        return self._theme.accepted_mtp if good else self._theme.refused
+        return readable(self._theme.accepted_mtp if good else self._theme.refused, self._theme)
 
     def _lay_out(self) -> None:
         transcripts = QSplitter(Qt.Orientation.Horizontal)
         for side in self.sides:
             transcripts.addWidget(side)
-        plots = QWidget()
-        row = QHBoxLayout(plots)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.progress, 1)
-        row.addWidget(self.acceptance, 1)
+        plots = ScrollingPage()
+        plots.setWidget(PlotPair(self.progress, self.acceptance))
         tabs = QTabWidget()
         tabs.setDocumentMode(True)
         tabs.setAccessibleName(tr("Figures, plots or settings"))
@@ -126,12 +134,31 @@ class CompareView(QWidget):
         halves.setSizes([320, 300])
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        line = QHBoxLayout()
-        line.setContentsMargins(2 * GRID, GRID, 2 * GRID, 0)
-        line.addWidget(self.verdict, 1)
-        self.head = line
-        column.addLayout(line)
+        self.head = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self.head.setContentsMargins(2 * GRID, GRID, 2 * GRID, 0)
+        self.head.addWidget(self.verdict, 1)
+        column.addLayout(self.head)
         column.addWidget(halves, 1)
+
+
+class PlotPair(QFrame):
+    """Two plots side by side, or one below the other where they would become too narrow to be read."""
+
+    def __init__(self, first: PlotCard, second: PlotCard) -> None:
+        super().__init__()
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        for plot in (first, second):
+            self._row.addWidget(plot, 1)
+
+    def minimumSizeHint(self) -> QSize:
+        """One below the other."""
+        return QSize(LEAST_PLOT, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        beside = event.size().width() >= 2 * LEAST_PLOT
+        self._row.setDirection(QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom)
 
 
 def delta_row(delta: Delta) -> tuple[str, str, str, str, str]:
@@ -175,7 +202,10 @@ def _cell_of(reply: object, token: int) -> int | None:
 
 def _table(name: str, titles: Sequence[str]) -> QTableWidget:
     table = QTableWidget(0, len(titles))
-    table.setHorizontalHeaderLabels(list(titles))
+    for column, title in enumerate(titles):
+        item = QTableWidgetItem(title)
+        item.setTextAlignment(_alignment(column, len(titles)))
+        table.setHorizontalHeaderItem(column, item)
     table.setAccessibleName(name)
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -189,12 +219,17 @@ def _table(name: str, titles: Sequence[str]) -> QTableWidget:
     return table
 
 
+def _alignment(column: int, columns: int) -> Qt.AlignmentFlag:
+    """Figures stand at the right, under their heading."""
+    figure = 0 < column < 4 and columns > 3
+    return (Qt.AlignmentFlag.AlignRight if figure else Qt.AlignmentFlag.AlignLeft) | Qt.AlignmentFlag.AlignVCenter
+
+
 def _fill_table(table: QTableWidget, rows: Sequence[Sequence[str]]) -> None:
     table.setRowCount(len(rows))
     for number, row in enumerate(rows):
         for column, text in enumerate(row):
             item = QTableWidgetItem(text)
             item.setToolTip(text)
-            if 0 < column < 4 and table.columnCount() > 3:
-                item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            item.setTextAlignment(_alignment(column, table.columnCount()))
             table.setItem(number, column, item)

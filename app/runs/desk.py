@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
 
 from app.chat.controller import ChatController
@@ -157,7 +157,9 @@ class RunDesk(QObject):
     @Slot()
     def show_chat(self) -> None:
         """Leave the run or the comparison."""
-        self.stack.setCurrentIndex(0)
+        if self.stack.currentIndex() != 0:
+            self.stack.setCurrentIndex(0)
+            self._view.setFocus()
         if self._run_link.on:
             self._feed(self._chat_rounds, of_run=False)
         self.page_changed.emit()
@@ -183,6 +185,7 @@ class RunDesk(QObject):
         self.run.show_trace(trace)
         self._feed(trace.rounds, of_run=True)
         self.stack.setCurrentWidget(self.run)
+        self.run.view.setFocus()
         self.page_changed.emit()
         return True
 
@@ -197,13 +200,15 @@ class RunDesk(QObject):
         comparison = self.comparison or self._make_comparison()
         comparison.show_traces(*traces)
         self.stack.setCurrentWidget(comparison)
+        comparison.sides[0].view.setFocus()
         self.page_changed.emit()
 
     def _make_comparison(self) -> CompareView:
         from app.runs.compare_view import CompareView
 
         self.comparison = CompareView(self._theme)
-        self.comparison.head.addWidget(push(tr("Back to the chat"), self.show_chat))
+        back = push(tr("Back to the chat"), self.show_chat)
+        self.comparison.head.addWidget(back, 0, Qt.AlignmentFlag.AlignLeft)
         self.stack.addWidget(self.comparison)
         return self.comparison
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.chat.legend import Legend
 from app.chat.transcript_model import TranscriptModel
@@ -11,7 +10,7 @@ from app.chat.transcript_view import TranscriptView
 from app.language import tr
 from app.runs.summary import heading
 from app.theme import GRID, Theme
-from app.widgets import label
+from app.widgets import ElidedLabel, label
 from engine import Round, Trace
 
 
@@ -26,10 +25,8 @@ class RunView(QWidget):
         self.transcript = TranscriptModel(self)
         self.view = TranscriptView(self.transcript, theme)
         self.view.setAccessibleName(tr("Transcript of run {name}", name=name).strip())
-        self.title = QLabel()
+        self.title = ElidedLabel()
         self.title.setProperty("type", "heading")
-        self.title.setTextFormat(Qt.TextFormat.PlainText)
-        self.title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.note = label("", "caption", wrap=True)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -57,8 +54,8 @@ class RunView(QWidget):
     def show_trace(self, trace: Trace) -> None:
         """Put in a run."""
         self.trace = trace
-        self.title.setText(f"{self._name}  {heading(trace.header)}".strip())
-        self.title.setToolTip(self.title.text())
+        self.title.show_text(f"{self._name}  {heading(trace.header)}".strip())
+        self.title.setToolTip(self.title.whole)
         self.note.setText(tr("The file ends inside a line: the run was cut off.") if trace.cut else "")
         self.note.setVisible(trace.cut)
         self.transcript.clear()

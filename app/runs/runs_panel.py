@@ -43,6 +43,12 @@ def cells(run: RunSummary) -> tuple[str, ...]:
     )
 
 
+def _alignment(column: int) -> int:
+    """Numbers stand at the right, under their heading."""
+    side = Qt.AlignmentFlag.AlignRight if column in _NUMBERS else Qt.AlignmentFlag.AlignLeft
+    return int(side | Qt.AlignmentFlag.AlignVCenter)
+
+
 class RunsModel(QAbstractTableModel):
     """The runs, newest first."""
 
@@ -70,13 +76,16 @@ class RunsModel(QAbstractTableModel):
             return f"{tr(COLUMNS[index.column()])} {shown[index.column()]}"
         if role == Qt.ItemDataRole.ToolTipRole:
             return f"{run.prompt}\n\n{run.path.name}, {run.size / 1024:.0f} KiB"
-        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() in _NUMBERS:
-            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(index.column())
         return None
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        wanted = orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole
-        return tr(COLUMNS[section]) if wanted else None
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(section)
+        return tr(COLUMNS[section]) if role == Qt.ItemDataRole.DisplayRole else None
 
 
 class RunsPanel(QWidget):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from PySide6.QtCore import QRect
 from PySide6.QtWidgets import QAbstractButton, QCheckBox, QComboBox, QLabel, QPushButton, QScrollArea, QTabBar, QWidget
 
-from app.library.model_bar import ElidedLabel
+from app.widgets import ElidedLabel
 
 
 def cut_words(root: QWidget) -> list[str]:

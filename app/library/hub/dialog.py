@@ -32,7 +32,7 @@ from app.library.hub.files import Hit, Part, PartKind
 from app.library.hub.order import SPARE_BYTES, free_bytes
 from app.library.hub.transfer_row import TransferRow
 from app.theme import GRID
-from app.widgets import label, named, push
+from app.widgets import label, named, open_at, push
 
 DATA = Qt.ItemDataRole.UserRole
 KINDS: dict[PartKind, str] = {
@@ -52,7 +52,7 @@ class HubDialog(QDialog):
         super().__init__(parent)
         self.setObjectName("hubDialog")
         self.setWindowTitle(tr("Download a model"))
-        self.resize(96 * GRID, 76 * GRID)
+        open_at(self, 96 * GRID, 76 * GRID)
         self._desk = desk
         self.field = QLineEdit(
             placeholderText=tr("owner/name, an address, or words to search for"), clearButtonEnabled=True
