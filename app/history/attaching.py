@@ -117,11 +117,8 @@ def read_attachment(path: Path) -> Attachment | str:
     """A file as it goes with a message, or the sentence that says why it cannot."""
     picture = path.suffix.lower() in PICTURE_SUFFIXES
     try:
-        state = path.stat()
-        if not stat.S_ISREG(state.st_mode):  # a pipe would keep the window waiting, a device would never end
-            return tr("{path} is no ordinary file; attach another one.", path=path)
-        if state.st_size > (MOST_PICTURE if picture else MOST_TEXT):
-            return tr("{file} is too large to go with a message; attach a part of it.", file=path.name)
+        if refusal := _refusal(path, MOST_PICTURE if picture else MOST_TEXT):
+            return refusal
         data = path.read_bytes()
     except OSError as error:
         return tr("{path} cannot be read: {reason}.", path=path, reason=error.strerror or error)
@@ -135,6 +132,16 @@ def read_attachment(path: Path) -> Attachment | str:
     except UnicodeDecodeError:
         return tr("{file} is neither a picture nor text in UTF-8; attach another file.", file=path.name)
     return Attachment("text", path.name, data)
+
+
+def _refusal(path: Path, most: int) -> str:
+    """Why a file is not even read; empty if it is."""
+    state = path.stat()
+    if not stat.S_ISREG(state.st_mode):  # a pipe would keep the window waiting, a device would never end
+        return tr("{path} is no ordinary file; attach another one.", path=path)
+    if state.st_size > most:
+        return tr("{file} is too large to go with a message; attach a part of it.", file=path.name)
+    return ""
 
 
 def picture_problem(data: bytes) -> str:
