@@ -59,6 +59,8 @@ CLOSE_PATIENCE_MS = 5000
 class MainWindow(QMainWindow):
     """Chat in the middle, the model above, numbers below, inspector and settings beside."""
 
+    closing = Signal()
+    """It takes no more orders; what runs is being stopped, which may take seconds."""
     closed = Signal()
 
     def __init__(
@@ -382,6 +384,7 @@ class MainWindow(QMainWindow):
         event.ignore()
         if not self._closing:
             self._closing = True
+            self.closing.emit()
             try:
                 self._keep_unsent()
                 self.memory.save()

@@ -95,9 +95,8 @@ def run(
     speak(app, request.settings_dir, settings.language)
     stylist = Stylist(app, request.theme or settings.theme)
     window = MainWindow(EngineHandle(load_model), file, stylist, demo, request.history_dir)
-    listener = Listener(name, window) if name else None
-    if listener is not None:
-        listener.called.connect(lambda paths: come_forward(window, paths))
+    if name:
+        listen(name, window)
     openings = FileOpenings(app, window)
     openings.opened.connect(lambda paths: come_forward(window, paths))
     crash = CrashReporter(window)
@@ -116,8 +115,6 @@ def run(
         start.ready.connect(lambda: sys.stderr and sys.stderr.write(request.milestones.report()))
     window.show()
     app.exec()
-    if listener is not None:
-        listener.close()
     openings.release()
     crash.release()
     log.stop()
@@ -129,6 +126,13 @@ def run(
         request.farewell()
         os._exit(drive.code)
     return drive.code
+
+
+def listen(name: str, window: MainWindow) -> None:
+    """Take files of later starts, until the window closes: who starts the program while it does wants another one."""
+    listener = Listener(name, window)
+    listener.called.connect(lambda paths: come_forward(window, paths))
+    window.closing.connect(listener.close)
 
 
 def speak(app: QApplication, settings_dir: Path, wanted: str) -> None:

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, Qt, QTranslator
+from PySide6.QtCore import QEvent, Qt, QTimer, QTranslator
 from PySide6.QtGui import QImage
+from PySide6.QtNetwork import QLocalSocket
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.drive import SETTLE_MS, Drive, Errand
+from app.instance import socket_name
 from app.main_window import MainWindow
 from app.program import Request, run
 from app.settings import Settings, SettingsFile
@@ -157,6 +159,34 @@ def test_files_of_the_command_line_are_opened_as_if_dropped(
     assert run(request, script.load_model, lambda: DEMO) == 0
     assert opened == [list(files)]
     assert not [call for call in script.calls if call.startswith("load")]
+
+
+def test_a_start_while_the_window_closes_opens_its_own(tmp_path: Path, script: Script, qapp: QApplication) -> None:
+    """A pass that takes long ends before the window does; files must not go to a program that is about to end."""
+    script.deaf, script.hold_after = True, 1
+    answers: list[bool] = []
+
+    def answered() -> bool:
+        socket = QLocalSocket()
+        socket.connectToServer(socket_name(tmp_path / "settings"))
+        return socket.waitForConnected(1000)
+
+    def close_slowly() -> None:
+        if not script.started.is_set():
+            return
+        timer.stop()
+        (window,) = [widget for widget in qapp.topLevelWidgets() if isinstance(widget, MainWindow)]
+        answers.append(answered())
+        window.close()
+        answers.append(answered())
+        script.go.set()
+
+    timer = QTimer(interval=50)
+    timer.timeout.connect(close_slowly)
+    timer.start()
+    request = Request(tmp_path / "settings", DEMO, size=(780, 600), errand=Errand("hello", None, False), single=True)
+    assert run(request, script.load_model, lambda: DEMO) == 0
+    assert answers == [True, False]
 
 
 def test_who_goes_on_by_hand_is_left_alone(loaded: MainWindow, qtbot: QtBot, recwarn: pytest.WarningsRecorder) -> None:
