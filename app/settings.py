@@ -27,6 +27,7 @@ _ODD_NAMES = "surrogatepass"
 """Names of files need not be UTF-8 on every system; Python keeps what is not as halves of characters."""
 FILE_NAME = "settings.json"
 SAMPLING_FIELDS = ("temperature", "top_k", "top_p", "min_p", "seed")
+_FRACTIONS = ("temperature", "top_p", "min_p")
 SMALLEST_FONT, LARGEST_FONT = 8, 24
 _LANGUAGE = re.compile(r"[A-Za-z0-9_@-]{2,15}")
 ALTERNATIVES = 5
@@ -285,9 +286,19 @@ def _countable(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 1 << 31
 
 
+def _whole(value: Any, name: str) -> bool:
+    """Whether it is no number, or of the kind and the size that the field of this name can have."""
+    if name in _FRACTIONS or not isinstance(value, int | float):
+        return True
+    return isinstance(value, int) and abs(value) < 1 << (63 if name == "seed" else 31)
+
+
 def _options(kind: Callable[..., Any], data: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    """Options of `kind` from the named fields, or None if the engine refuses them."""
+    """Options of `kind` from the named fields, or None if the engine or a field of the window refuses them."""
+    chosen = {name: data[name] for name in names if name in data}
+    if any(isinstance(value, bool) or not _whole(value, name) for name, value in chosen.items()):
+        return None
     try:
-        return kind(**{name: data[name] for name in names if name in data})
+        return kind(**chosen)
     except (OptionError, TypeError, ValueError):
         return None

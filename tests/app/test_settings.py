@@ -116,6 +116,21 @@ def test_a_number_that_no_field_can_hold_is_not_taken(tmp_path: Path, name: str)
     assert file.load().reply == ReplyChoices()
 
 
+@pytest.mark.parametrize("number", [True, False, 2.5, 1e400, float("nan"), 10**30, -(10**30), "3", [3]])
+def test_a_number_of_another_kind_is_not_taken(tmp_path: Path, number: object) -> None:
+    """Nor is one that the fields of the window cannot show: the window would not open."""
+    file = SettingsFile(tmp_path)
+    for key, names in (("draft", ["tokens"]), ("sampling", ["top_k", "seed"]), ("load", ["threads", "context"])):
+        for name in names:
+            data = {key: {name: number}}
+            file.path.write_text(json.dumps(data if key == "load" else {"reply": data}))
+            assert file.load() == Settings(), (key, name)
+    for name in ("temperature", "top_p", "min_p"):
+        file.path.write_text(json.dumps({"reply": {"sampling": {name: number}}}))
+        sampling = file.load().reply.sampling
+        assert sampling is None or (type(getattr(sampling, name)) is float and 0 <= getattr(sampling, name) <= 100)
+
+
 def test_names_that_are_not_utf8_come_back(tmp_path: Path) -> None:
     odd = "/models/\udcff \u00e9"
     file = SettingsFile(tmp_path)
