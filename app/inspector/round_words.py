@@ -54,5 +54,8 @@ def sentence(record: Round) -> str:
 
 
 def _quoted(text: str) -> str:
+    """The text between quotation marks; no line is broken between the first mark and a word that a space begins."""
     shown = text.replace("\n", "↵").replace("\t", "⇥")
+    word = shown.lstrip(" ")
+    shown = "\u00a0" * (len(shown) - len(word)) + word
     return f"“{shown if len(shown) <= 40 else shown[:39] + '…'}”"

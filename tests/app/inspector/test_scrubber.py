@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QGuiApplication
@@ -122,3 +124,5 @@ def test_a_round_in_words() -> None:
     assert sentence(HALF) == "3.0 ms · 2 proposed by MTP, 1 accepted · “b” refused, the model said “x” instead"
     assert "the model added “c”" in sentence(ALL)
     assert sentence(PLAIN) == "3.0 ms · nothing was drafted · the model said “x”"
+    spaced = replace(PLAIN, committed=tuple(replace(token, text=" x y") for token in PLAIN.committed))
+    assert sentence(spaced).endswith("the model said “\u00a0x y”")
