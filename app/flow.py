@@ -30,6 +30,7 @@ class FlowRow(QWidget):
         self._parts = list(parts)
         self._spread = spread
         self._gap = gap
+        self._wanted: tuple[QSize, QSize] | None = None
         for part in parts:
             part.setParent(self)
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
@@ -57,7 +58,10 @@ class FlowRow(QWidget):
     def event(self, event: QEvent) -> bool:
         """A part wants another size, or has been shown or hidden."""
         if event.type() == QEvent.Type.LayoutRequest:
-            self.updateGeometry()
+            wanted = self.sizeHint(), self.minimumSizeHint()
+            if wanted != self._wanted:  # numbers that change need not lay out the whole panel anew
+                self._wanted = wanted
+                self.updateGeometry()
             self._place(self.width(), move=True)
         return super().event(event)
 
