@@ -92,6 +92,7 @@ class LoadChoices:
             options,
             threads=self.threads,
             context=self.context,
+            clip_context=True,
             precision=self.precision,
             kv_cache=self.kv_cache,
         )

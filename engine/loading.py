@@ -136,7 +136,7 @@ def _assemble(
         layers=len(config.layers),
         hidden_size=config.hidden_size,
         vocabulary=vocabulary,
-        context=_context(config.context, options.context),
+        context=_context(config.context, options),
         mtp="none" if mtp is None else "checkpoint" if sidecar is None else "sidecar",
         draft_note="" if mtp is not None else "the checkpoint has no MTP layer (a sidecar file can bring one)",
         draft_head_rows=0 if mtp is None else len(mtp.draft_ids) if mtp.draft_ids is not None else vocabulary,
@@ -176,10 +176,11 @@ def _budget(options: LoadOptions, checkpoint: Checkpoint, kv: KvType) -> int | N
     return automatic_budget(checkpoint.config, options.context, kv=kv) if asked == "auto" else asked
 
 
-def _context(own: int, asked: int | None) -> int:
-    if asked is not None and asked > own:
+def _context(own: int, options: LoadOptions) -> int:
+    asked = options.context
+    if asked is not None and asked > own and not options.clip_context:
         raise OptionError(f"The context of {asked} is more than the {own} positions of the checkpoint.")
-    return asked or own
+    return min(asked or own, own)
 
 
 def recommended_sampling(generation_config: Mapping[str, Any]) -> SamplingOptions:

@@ -132,6 +132,9 @@ class LoadOptions:
     """Compute threads; None takes the physical cores."""
     context: int | None = None
     """Most positions a session may use; None takes the checkpoint's own limit."""
+    clip_context: bool = False
+    """A context beyond the checkpoint's own limit is that limit, for who chooses one for many checkpoints, and no
+    mistake."""
     memory_budget: MemoryBudget = None
     soft_picture_drafts: bool = False
     """What the MTP layer sees where a picture stands: the picture's embeddings, or (False) the placeholder tokens'."""

@@ -22,6 +22,7 @@ from engine import LoadOptions
 if TYPE_CHECKING:
     from app.preferences.dialog import PreferencesDialog
     from app.preferences.places import Place
+    from app.theme import Theme
     from engine import ModelInfo
 
 
@@ -41,6 +42,7 @@ class PreferencesDesk(QObject):
         self._opened: tuple[ModelInfo, LoadChoices] | None = None
         self.dialog: PreferencesDialog | None = None
         stylist.set_font_size(memory.settings.font_size)
+        stylist.changed.connect(self._on_theme)
 
     def attend(self, engine: EngineHandle) -> None:
         """Have every load of this engine follow the preferences, on top of what others want."""
@@ -108,6 +110,12 @@ class PreferencesDesk(QObject):
             info = self._opened[0]
             companions = (Path(path) if path else None for path in (info.sidecar, info.mmproj))
             self.open_requested.emit(Path(info.path), *companions)
+
+    @Slot(object)
+    def _on_theme(self, _: Theme) -> None:
+        """It may have been chosen in the menu."""
+        if self.dialog is not None:
+            self.dialog.show_theme(self._stylist.mode)
 
     @Slot(float)
     def _on_font(self, points: float) -> None:

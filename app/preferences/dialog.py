@@ -142,15 +142,21 @@ class PreferencesDialog(QDialog):
     def show_values(self, theme: ThemeMode, font_size: float, load: LoadChoices) -> None:
         """Show what is set now, without telling anyone."""
         self.load = load
-        boxes = (self.theme, self.font_size, self.threads, self.context, self.precision, self.kv_cache)
+        self.show_theme(theme)
+        boxes = (self.font_size, self.threads, self.context, self.precision, self.kv_cache)
         blockers = [QSignalBlocker(box) for box in boxes]
-        self.theme.setCurrentIndex(self.theme.findData(theme))
         self.font_size.setValue(round(font_size) if font_size else self.font_size.minimum())
         self.threads.setValue(load.threads or 0)
         self.context.setValue(load.context or self.context.minimum())
         self.precision.setCurrentIndex(self.precision.findData(load.precision))
         self.kv_cache.setCurrentIndex(self.kv_cache.findData(load.kv_cache))
         del blockers
+
+    def show_theme(self, theme: ThemeMode) -> None:
+        """Show which colours are chosen now, without telling anyone."""
+        blocker = QSignalBlocker(self.theme)
+        self.theme.setCurrentIndex(self.theme.findData(theme))
+        del blocker
 
     def show_languages(self, languages: Languages, chosen: str) -> None:
         """Offer the languages that there are now, without telling anyone; one that is gone has become English."""

@@ -166,7 +166,7 @@ def automatic_budget(
 
     `held`: bytes in use that will be given back, such as those of the weights whose budget is to change.
     """
-    positions = min(context or config.context, USUAL_CONTEXT)
+    positions = min(context or config.context, config.context, USUAL_CONTEXT)
     session = session_bytes(config, positions, with_mtp=config.mtp_layers > 0, kv=kv)
     return auto_budget(psutil.virtual_memory().available + held, session)
 

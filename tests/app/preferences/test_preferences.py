@@ -72,6 +72,30 @@ def test_a_float_model_is_really_opened_at_another_precision(qtbot: QtBot, make_
         model.close()
 
 
+def test_a_model_with_less_context_than_is_preferred_opens_with_its_own(make_window: MakeWindow) -> None:
+    """What is preferred is for all models; it must not keep the small ones from being opened."""
+    window = make_window()
+    window.memory.change(load=LoadChoices(context=1 << 20))
+    model = load_model(demo_path(), options=window.engine.options_for(demo_path()))
+    try:
+        assert model.info.context == 4096
+    finally:
+        model.close()
+
+
+def test_colours_chosen_in_the_menu_are_shown_and_taken_back(window: MainWindow) -> None:
+    window.set_theme_mode("system")
+    window.actions_by_name["preferences"].trigger()
+    dialog = window.rooms.preferences
+    assert dialog is not None
+    for mode in ("dark", "light", "system", "dark"):
+        window.actions_by_name[f"theme_{mode}"].trigger()
+        assert dialog.theme.currentData() == mode
+        assert window.memory.settings.theme == mode
+    dialog.restore_defaults()
+    assert window.memory.settings.theme == "system"
+
+
 def test_places_are_shown_and_downloads_can_go_elsewhere(
     qtbot: QtBot, make_window: MakeWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
