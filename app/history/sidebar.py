@@ -24,7 +24,7 @@ from app.history.list_model import ConversationList, Role
 from app.icons import pixmap
 from app.language import tr
 from app.theme import GRID, Theme
-from app.widgets import named, tool
+from app.widgets import label, named, tool
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -142,7 +142,10 @@ class Sidebar(QWidget):
         column.setContentsMargins(0, GRID, 0, 0)
         column.setSpacing(GRID // 2)
         row.setContentsMargins(GRID, 0, GRID, 0)
+        self.none = label(tr("Your conversations will be listed here."), "caption", wrap=True)
+        self.none.setContentsMargins(2 * GRID, GRID, 2 * GRID, 0)
         column.addLayout(row)
+        column.addWidget(self.none)
         column.addWidget(self.list, 1)
         self.setMinimumWidth(25 * GRID)
         self.setFocusProxy(self.field)
@@ -186,6 +189,7 @@ class Sidebar(QWidget):
     def show_open(self) -> None:
         """Mark the conversation that is open."""
         self._delegate.open = self._chats.current
+        self.none.setVisible(not self.model.rows)
         row = self.model.row_of(self._chats.current)
         self.list.setCurrentIndex(self.model.index(row) if row >= 0 else QModelIndex())
         self.list.viewport().update()

@@ -133,3 +133,12 @@ def test_a_line_that_gives_way_follows_width_and_font(qtbot: QtBot) -> None:
     line.resize(60, 20)
     assert line.text() != line.whole
     assert line.text().endswith("…")
+
+
+def test_an_empty_list_of_conversations_says_what_will_be_there(window: MainWindow, qtbot: QtBot) -> None:
+    sidebar = window.desk.sidebar
+    assert sidebar.none.isVisible()
+    with qtbot.waitSignal(window.controller.loaded):
+        window.load(Path("/models/first"))
+    ask(qtbot, window)
+    qtbot.waitUntil(lambda: not sidebar.none.isVisible())
