@@ -7,6 +7,7 @@ signals tell only that a job has ended.
 
 from __future__ import annotations
 
+import os
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -255,6 +256,7 @@ class EngineHandle(QObject):
         options: LoadOptions | None = None,
         mmproj: Path | None = None,
     ) -> LoadJob:
+        path = Path(os.path.abspath(path))  # as the engine names it: by that is known what is remembered of it
         job = LoadJob(path, sidecar, options or self.options_for(path), mmproj or self.tower_for(path))
         self._jobs.add(job)
         self._load.emit(job)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pytestqt.qtbot import QtBot
 
 from app.main_window import MainWindow
@@ -34,6 +35,22 @@ def test_another_budget_is_taken_over_without_loading_and_remembered(
     assert script.load_options[-1].memory_budget == 5_000_000
     change(qtbot, loaded, "auto")
     assert dict(loaded.memory.settings.budgets) == {}
+
+
+@pytest.mark.parametrize("named", ["first", "./first", "here/../first"])
+def test_what_is_remembered_is_found_by_any_name_of_the_file(
+    qtbot: QtBot, window: MainWindow, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    """The command line may name it from the present folder."""
+    monkeypatch.chdir(tmp_path)
+    whole, tower = str(tmp_path / "first"), tmp_path / "mmproj.gguf"
+    tower.touch()
+    window.memory.change(budgets={whole: 5_000_000}, towers={whole: str(tower)})
+    with qtbot.waitSignal(window.controller.loaded, timeout=PATIENCE_MS) as told:
+        window.load(Path(named))
+    assert script.load_options[-1].memory_budget == 5_000_000
+    assert (told.args[0].path, told.args[0].mmproj) == (whole, str(tower))
+    assert window.memory.settings.recent[0].path == whole
 
 
 def test_a_budget_that_is_too_small_is_told_and_forgotten(qtbot: QtBot, loaded: MainWindow, script: Script) -> None:
