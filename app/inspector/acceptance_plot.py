@@ -121,7 +121,7 @@ class AcceptancePlot(PlotCard):
         x = np.array([at for at, _, _ in bars], dtype=np.float64)
         share, low, high = (np.array([100 * getattr(r, part) for _, r, _ in bars]) for part in ("share", "low", "high"))
         self._bars.setOpts(x=x, height=share, width=0.94 * width, brushes=[brush for _, _, brush in bars])
-        self._whiskers.setData(x=x, y=share, top=high - share, bottom=share - low, pen=pg.mkPen(self._theme.text))
+        self._whiskers.setData(x=x, y=share, top=high - share, bottom=share - low, pen=self.fine_pen(self._theme.text))
         self.show_key()
 
     def _draw_axis(self, last: int) -> None:

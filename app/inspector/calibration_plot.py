@@ -72,7 +72,7 @@ class CalibrationPlot(PlotCard):
         )
         theme = self._theme
         brushes = [pg.mkBrush(theme.plain if b.rate.few else theme.accepted_mtp) for b in self._bins]
-        self._whiskers.setData(x=x, y=share, top=high - share, bottom=share - low, pen=pg.mkPen(theme.text))
+        self._whiskers.setData(x=x, y=share, top=high - share, bottom=share - low, pen=self.fine_pen(theme.text))
         self._dots.setData(x=x, y=share, brush=brushes)
 
 

@@ -18,6 +18,7 @@ from PySide6.QtGui import (
     QFontMetrics,
     QGuiApplication,
     QPainter,
+    QPen,
     QPixmap,
     QWheelEvent,
 )
@@ -36,6 +37,7 @@ from PySide6.QtWidgets import (
 from app.flow import FlowRow
 from app.inspector.rounds_model import SHOWN_ROUNDS
 from app.language import mark, tr
+from app.saving import place_of
 from app.theme import Theme
 
 Table = tuple[Sequence[str], Sequence[Sequence[object]]]
@@ -136,6 +138,11 @@ class PlotCard(QWidget):
         self.plot.setContentsMargins(0, max(4, ticks.height() // 2 - 2), 14, 0)  # half of a label at an axis's end
         self.plot.getAxis("left").setWidth(max(LEFT_WIDTH, ticks.horizontalAdvance("0000") + body.height() + 8))
         self.widget.setMinimumHeight(PLOT_HEIGHT + 3 * max(0, body.height() - USUAL_LINE))
+
+    def fine_pen(self, colour: str) -> QPen:
+        """For whiskers and other lines that are few: as thin as can be seen, on sharp screens too."""
+        pen: QPen = pg.mkPen(colour, width=max(1, round(self.devicePixelRatioF())))
+        return pen
 
     def show_key(self) -> None:
         """Say what the colours mean."""
@@ -256,10 +263,12 @@ class PlotCard(QWidget):
         name = f"{self.title.lower().replace(' ', '-')}.{kind.lower()}"
         heading = tr("Save “{title}”", title=tr(self.title))
         chosen, _ = QFileDialog.getSaveFileName(self, heading, name, f"{kind} (*.{kind.lower()})")
-        if not chosen:
+        ending = f".{kind.lower()}"
+        path = place_of(self, chosen, [ending], ending) if chosen else None
+        if path is None:
             return
         try:
-            self.save(Path(chosen).with_suffix(f".{kind.lower()}"))
+            self.save(path)
         except OSError as error:
             QMessageBox.warning(self, tr("Not saved"), tr("The plot could not be saved: {error}", error=error))
 

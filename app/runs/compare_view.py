@@ -200,8 +200,8 @@ def _cell_of(reply: object, token: int) -> int | None:
     return next((cell for place, cell in enumerate(said) if place == token), None)
 
 
-def _table(name: str, titles: Sequence[str]) -> QTableWidget:
-    table = QTableWidget(0, len(titles))
+def _table(name: str, titles: Sequence[str]) -> FigureTable:
+    table = FigureTable(0, len(titles))
     for column, title in enumerate(titles):
         item = QTableWidgetItem(title)
         item.setTextAlignment(_alignment(column, len(titles)))
@@ -215,8 +215,24 @@ def _table(name: str, titles: Sequence[str]) -> QTableWidget:
     table.verticalHeader().hide()
     table.verticalHeader().setDefaultSectionSize(table.fontMetrics().height() + 8)
     table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-    table.horizontalHeader().setStretchLastSection(True)
     return table
+
+
+class FigureTable(QTableWidget):
+    """The last column fills the width that is left; where none is, the table scrolls and shows its words whole."""
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit()
+
+    def fit(self) -> None:
+        """Look again at what stands in the cells."""
+        header = self.horizontalHeader()
+        columns = range(self.columnCount())
+        wanted = sum(max(self.sizeHintForColumn(column), header.sectionSizeHint(column)) for column in columns)
+        header.setStretchLastSection(wanted <= self.viewport().width())
+        if not header.stretchLastSection():
+            self.resizeColumnsToContents()  # it keeps the width that it was squeezed to
 
 
 def _alignment(column: int, columns: int) -> Qt.AlignmentFlag:
@@ -225,7 +241,7 @@ def _alignment(column: int, columns: int) -> Qt.AlignmentFlag:
     return (Qt.AlignmentFlag.AlignRight if figure else Qt.AlignmentFlag.AlignLeft) | Qt.AlignmentFlag.AlignVCenter
 
 
-def _fill_table(table: QTableWidget, rows: Sequence[Sequence[str]]) -> None:
+def _fill_table(table: FigureTable, rows: Sequence[Sequence[str]]) -> None:
     table.setRowCount(len(rows))
     for number, row in enumerate(rows):
         for column, text in enumerate(row):
@@ -233,3 +249,4 @@ def _fill_table(table: QTableWidget, rows: Sequence[Sequence[str]]) -> None:
             item.setToolTip(text)
             item.setTextAlignment(_alignment(column, table.columnCount()))
             table.setItem(number, column, item)
+    table.fit()

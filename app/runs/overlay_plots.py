@@ -61,7 +61,7 @@ class ProgressOverlay(PlotCard):
 
     def paint_in(self, theme: Theme) -> None:
         for line, colour in zip(self._lines, run_colours(theme), strict=True):
-            line.setPen(pg.mkPen(colour, width=1))
+            line.setPen(self.fine_pen(colour))
 
     def table(self) -> Table:
         pairs = zip(NAMES, self._data, strict=False)
@@ -104,7 +104,7 @@ class AcceptanceOverlay(PlotCard):
         return tuple(zip(run_colours(self._theme), NAMES, strict=True))
 
     def paint_in(self, theme: Theme) -> None:
-        self._whiskers.setData(pen=pg.mkPen(theme.text))
+        self._whiskers.setData(pen=self.fine_pen(theme.text))
         self._draw_bars()
 
     def table(self) -> Table:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QAbstractItemModel, Qt
-from PySide6.QtWidgets import QBoxLayout, QDialog, QTableView, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QBoxLayout, QDialog, QTableView, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.help.palette import CommandDelegate, Palette
@@ -70,6 +70,20 @@ def test_plots_of_two_runs_stand_below_each_other_where_it_is_narrow(qtbot: QtBo
     qtbot.waitUntil(lambda: second.y() >= first.y() + first.height())
     assert comparison.head.direction() is QBoxLayout.Direction.TopToBottom
     assert min(first.height(), second.height()) >= first.minimumSizeHint().height()
+
+
+def test_figures_are_whole_at_any_width(qtbot: QtBot, comparison: CompareView) -> None:
+    figures = comparison.figures
+    for width in (1200, 500):
+        comparison.resize(width, 700)
+        qtbot.waitUntil(lambda width=width: figures.width() <= width)
+        QApplication.processEvents()
+        for column in range(figures.columnCount()):
+            assert figures.columnWidth(column) >= figures.sizeHintForColumn(column)
+    assert figures.horizontalScrollBar().maximum() > 0
+    comparison.resize(1200, 700)
+    qtbot.waitUntil(lambda: figures.horizontalScrollBar().maximum() == 0)
+    assert figures.horizontalHeader().length() == figures.viewport().width()
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
