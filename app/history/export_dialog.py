@@ -12,6 +12,7 @@ from app.history.chats import Chats
 from app.history.export import as_html, as_json, as_markdown
 from app.history.export_pictures import PictureFolder
 from app.language import mark, tr
+from app.saving import place_of
 
 FORMATS = {
     ".md": mark("Markdown"),
@@ -28,7 +29,8 @@ def ask_and_export(parent: QWidget, chats: Chats, tell: Callable[[str], object])
     kinds = {f"{tr(what)} (*{suffix})": suffix for suffix, what in FORMATS.items()}
     title, place = tr("Export the conversation"), f"{name}.md"
     chosen, kind = QFileDialog.getSaveFileName(parent, title, place, ";;".join(kinds))
-    return write_export(Path(chosen), chats, kinds.get(kind, ".md"), tell) if chosen else ""
+    path = place_of(parent, chosen, FORMATS, kinds.get(kind, ".md")) if chosen else None
+    return write_export(path, chats, tell=tell) if path is not None else ""
 
 
 def write_export(
