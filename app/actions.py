@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
 from app.icons import put_icon
 from app.language import mark, tr
 from app.theme import GRID
-from app.widgets import label, named
+from app.widgets import ScrollingPage, label, named, open_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,34 +144,54 @@ def without_key(text: str) -> str:
 
 
 class ShortcutSheet(QDialog):
-    """All keys, by menu."""
+    """All keys, by menu, in two columns that scroll where the screen is low."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("shortcutSheet")
         self.setWindowTitle(tr("Keyboard shortcuts"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(4 * GRID)
-        grid.setVerticalSpacing(GRID)
-        entries: list[tuple[str, str, str]] = [
-            (without_key(tr(spec.menu)), spec.keys, plain(spec)) for spec in ACTIONS if spec.keys
-        ]
-        entries += [(tr("Writing"), keys, tr(text)) for keys, text in OTHER_KEYS]
-        heading = ""
-        for group, keys, text in entries:
-            if group != heading:
-                heading = group
-                grid.setRowMinimumHeight(grid.rowCount(), GRID)
-                grid.addWidget(label(group, "heading"), grid.rowCount() + 1, 0, 1, 2)
-            row = grid.rowCount()
-            grid.addWidget(label(text), row, 0)
-            key = label(QKeySequence(keys).toString(QKeySequence.SequenceFormat.NativeText) or keys, "key")
-            grid.addWidget(key, row, 1, Qt.AlignmentFlag.AlignRight)
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for spec in ACTIONS:
+            if spec.keys:
+                groups.setdefault(without_key(tr(spec.menu)), []).append((spec.keys, plain(spec)))
+        groups[tr("Writing")] = [(keys, tr(text)) for keys, text in OTHER_KEYS]
+        columns = QVBoxLayout(), QVBoxLayout()
+        half, placed = sum(len(keys) + 1 for keys in groups.values()) / 2, 0
+        for group, keys in groups.items():
+            columns[placed >= half].addLayout(_keys(group, keys))
+            placed += len(keys) + 1
+        sheet = named(QWidget(), "settingsPanel")
+        row = QHBoxLayout(sheet)
+        row.setContentsMargins(0, 0, GRID, 0)
+        row.setSpacing(5 * GRID)
+        for part in columns:
+            part.setSpacing(3 * GRID)
+            part.addStretch(1)
+            row.addLayout(part, 1)
+        area = named(ScrollingPage(), "settingsScroll")
+        area.setAccessibleName(tr("Keyboard shortcuts"))
+        area.setWidget(sheet)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         buttons.rejected.connect(self.close)
         column = QVBoxLayout(self)
-        column.setContentsMargins(3 * GRID, 2 * GRID, 3 * GRID, 2 * GRID)
+        column.setContentsMargins(3 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         column.setSpacing(2 * GRID)
-        column.addLayout(grid)
+        column.addWidget(area, 1)
         column.addWidget(buttons)
+        wanted = sheet.sizeHint()
+        open_at(self, wanted.width() + 8 * GRID, wanted.height() + 11 * GRID)
+
+
+def _keys(group: str, keys: Sequence[tuple[str, str]]) -> QGridLayout:
+    """A menu's keys below its name."""
+    grid = QGridLayout()
+    grid.setHorizontalSpacing(3 * GRID)
+    grid.setVerticalSpacing(GRID)
+    grid.setColumnStretch(0, 1)
+    grid.addWidget(label(group, "heading"), 0, 0, 1, 2)
+    for row, (key, text) in enumerate(keys, 1):
+        said = QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText) or key
+        grid.addWidget(label(text), row, 0)
+        grid.addWidget(label(said, "key"), row, 1, Qt.AlignmentFlag.AlignRight)
+    return grid

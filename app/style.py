@@ -37,7 +37,7 @@ class Stylist(QObject):
         app.styleHints().colorSchemeChanged.connect(self._follow)
 
     def release(self) -> None:
-        """Remove the files that were written for style sheets; nothing is drawn after this, whatever the system wants."""
+        """Remove what was written for style sheets; nothing is drawn after this, whatever the system wants."""
         self._app.styleHints().colorSchemeChanged.disconnect(self._follow)
         self._icons.remove()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLabel, QMainWindow
 from pytestqt.qtbot import QtBot
 
-from app.actions import ACTIONS, SEPARATOR, make_actions
+from app.actions import ACTIONS, SEPARATOR, ShortcutSheet, make_actions, plain
 from app.main_window import MainWindow
 
 
@@ -41,3 +41,19 @@ def test_the_menu_of_the_program_on_macos_is_by_name_and_not_by_words(loaded: Ma
     chosen = {name for name, role in roles.items() if role != QAction.MenuRole.NoRole}
     assert chosen == {"about", "preferences", "quit"}
     assert QAction.MenuRole.TextHeuristicRole not in roles.values()
+
+
+def test_the_sheet_of_keys_fits_the_screen_and_names_each_menu_once(loaded: MainWindow) -> None:
+    loaded.actions_by_name["shortcuts"].trigger()
+    QApplication.processEvents()
+    sheet = loaded.findChild(ShortcutSheet)
+    assert sheet is not None
+    assert sheet.height() <= sheet.screen().availableGeometry().height()
+    texts = [part.text() for part in sheet.findChildren(QLabel)]
+    headings = [part.text() for part in sheet.findChildren(QLabel) if part.property("type") == "heading"]
+    assert len(headings) == len(set(headings))
+    assert {plain(spec) for spec in ACTIONS if spec.keys} <= set(texts), "every key is there"
+    close = sheet.findChild(QDialogButtonBox)
+    assert close is not None
+    assert sheet.rect().contains(close.geometry())
+    sheet.close()
