@@ -67,8 +67,8 @@ def measure_streaming(
     cancel: CancelToken,
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """`raw_read_gb_s`, what the disk delivers, `raw_read_busy_gb_s`, what it delivers while all cores compute on what is
-    in their caches (where that is less, reading takes processor time, as in virtual machines), and under `streaming`
+    """`raw_read_gb_s`: what the disk delivers; `raw_read_busy_gb_s`: the same while all cores compute on what is in
+    their caches (where that is less, reading takes processor time, as in virtual machines); under `streaming`
     one object a budget.
 
     Per budget: `achieved_gb_s` is bytes read per second of decoding without drafts; `overlap` is max(compute, read) /
