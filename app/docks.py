@@ -14,6 +14,9 @@ from app.widgets import label, named, tool
 
 RIGHT = Qt.DockWidgetArea.RightDockWidgetArea
 LEFT = Qt.DockWidgetArea.LeftDockWidgetArea
+RIGHT_WIDTH = 45 * GRID, 0.26, 68 * GRID
+LEFT_WIDTH = 30 * GRID, 0.16, 38 * GRID
+"""Least, share of the window, most."""
 
 
 class DockTitle(QWidget):
@@ -48,19 +51,26 @@ class Docks(QObject):
         """`panels`: name of the show action → title, the same within a sentence, and widget, at the right as tabs; only
         the first is open until a layout is restored. `left`: the same for the other side."""
         super().__init__(window)
+        self._window = window
         self._actions: dict[str, QAction] = {}
         self._in_sight: set[str] = set()
         window.setTabPosition(RIGHT, QTabWidget.TabPosition.South)
         window.setDockOptions(QMainWindow.DockOption.AllowTabbedDocks | QMainWindow.DockOption.AllowNestedDocks)
         self.docks = {name: self._dock(window, name, *panel) for name, panel in panels.items()}
-        first, *others = self.docks.values()
+        first, *others = self._right = list(self.docks.values())
         for name, panel in (left or {}).items():
             self.docks[name] = self._dock(window, name, *panel, LEFT)
-            window.resizeDocks([self.docks[name]], [30 * GRID], Qt.Orientation.Horizontal)
         for dock in others:
             window.tabifyDockWidget(first, dock)
             dock.hide()
-        window.resizeDocks([first], [45 * GRID], Qt.Orientation.Horizontal)
+        self.fit()
+
+    def fit(self) -> None:
+        """Give the panels their usual share of the window, until a person draws them wider or narrower."""
+        width = self._window.width()
+        for dock in self.docks.values():
+            least, share, most = RIGHT_WIDTH if dock in self._right else LEFT_WIDTH
+            self._window.resizeDocks([dock], [int(min(most, max(least, share * width)))], Qt.Orientation.Horizontal)
 
     def _dock(
         self,

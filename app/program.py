@@ -108,6 +108,8 @@ def run(
     app.screenAdded.connect(lambda: ink_icons(window, stylist.theme))  # icons are drawn for the screens that are there
     if request.size:
         window.resize(QSize(*request.size))
+        if not window.memory.settings.layout:
+            window.docks.fit()
     request.milestones.reach("window made")  # not translated: for measurements
     steps = [*([prepare] if prepare else []), *first_steps(request, window, drive, demo)]
     start = Start(window, steps, request.milestones)

@@ -372,3 +372,14 @@ def test_a_change_of_theme_moves_nothing(window: MainWindow) -> None:
         window.set_theme_mode(mode)
         QApplication.processEvents()
     assert (window.model_bar.height(), window.pages.mapTo(window, QPoint(0, 0))) == before
+
+
+def test_panels_have_their_share_of_a_large_window(qtbot: QtBot, loaded: MainWindow) -> None:
+    widths = []
+    for size in ((1280, 800), (2560, 1440)):
+        loaded.resize(*size)
+        loaded.docks.fit()
+        QApplication.processEvents()
+        widths.append([loaded.docks.docks[name].width() for name in ("show_inspector", "show_chats")])
+    assert all(large > small for small, large in zip(*widths, strict=True))
+    assert widths[1][0] + widths[1][1] < 2560 / 2, "the conversation stays what the window is about"
