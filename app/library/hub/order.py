@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -75,11 +76,22 @@ def home_of(place: Path, repo: str, windows: bool = os.name == "nt") -> Path:
 
 
 def check_names(files: Iterable[HubFile]) -> None:
-    """Refuse names that would leave the folder, or that some system cannot write; the hub is trusted in nothing."""
+    """Refuse names that would leave the folder, that some system cannot write, or that are one file to some (which
+    take no notice of case, or of how letters with marks are coded); the hub is trusted in nothing."""
+    seen: dict[str, str] = {}
     for file in files:
         if not _harmless(file.path) or _names_device(file.path):
             raise OrderError(
                 tr("The file name {name} cannot be kept on disk; choose other files.", name=_shown(file.path))
+            )
+        first = seen.setdefault(unicodedata.normalize("NFC", file.path).casefold(), file.path)
+        if first is not file.path:
+            raise OrderError(
+                tr(
+                    "{one} and {other} would be the same file on some disks; choose one of them.",
+                    one=_shown(first),
+                    other=_shown(file.path),
+                )
             )
 
 

@@ -316,3 +316,13 @@ def test_the_hub_learns_versions_and_nothing_else_about_the_computer(hub: Hub) -
     sent = hub.requests[-1][2]
     named = [part.split("/")[0] for part in sent["user-agent"].split("; ")]
     assert named == ["draftscope", "hf_hub", "python"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("a.gguf", "A.gguf"), ("Q8/a.gguf", "q8/a.gguf"), ("é.txt", "e\u0301.txt"), ("straße", "strasse")],
+)
+def test_names_that_some_disks_take_for_one_are_refused(one: str, other: str) -> None:
+    with pytest.raises(order.OrderError, match="same file"):
+        order.check_names([HubFile(one, 1), HubFile("between", 1), HubFile(other, 1)])
+    order.check_names([HubFile(one, 1)])
