@@ -124,7 +124,7 @@ class GenerateOptions:
         _require(0 <= self.top_alternatives <= 20, "top alternatives", self.top_alternatives, "0…20")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOptions:
     """How a checkpoint is opened."""
 
@@ -132,9 +132,6 @@ class LoadOptions:
     """Compute threads; None takes the physical cores."""
     context: int | None = None
     """Most positions a session may use; None takes the checkpoint's own limit."""
-    clip_context: bool = False
-    """A context beyond the checkpoint's own limit is that limit, for who chooses one for many checkpoints, and no
-    mistake."""
     memory_budget: MemoryBudget = None
     soft_picture_drafts: bool = False
     """What the MTP layer sees where a picture stands: the picture's embeddings, or (False) the placeholder tokens'."""
@@ -142,6 +139,9 @@ class LoadOptions:
     """Quantise the matrices of a float checkpoint while it is loaded; None keeps what is stored."""
     kv_cache: KvCache = "f32"
     """What keys and values are stored as: exact, in half the bytes, or in 9/32 of them."""
+    clip_context: bool = False
+    """A context beyond the checkpoint's own limit is that limit, for who chooses one for many checkpoints, and no
+    mistake."""
 
     def __post_init__(self) -> None:
         _require(self.threads is None or 1 <= self.threads <= 256, "threads", self.threads, "1…256")

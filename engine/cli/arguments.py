@@ -103,9 +103,9 @@ def add_memory_budget(parser: argparse._ActionsContainer) -> None:
 def open_model(arguments: argparse.Namespace, progress: Callable[[LoadProgress], None], cancel: CancelToken) -> Model:
     """Load the model that the arguments name."""
     options = LoadOptions(
-        arguments.threads,
-        arguments.context,
-        arguments.memory_budget,
+        threads=arguments.threads,
+        context=arguments.context,
+        memory_budget=arguments.memory_budget,
         precision=arguments.precision,
         kv_cache=arguments.kv_cache,
     )

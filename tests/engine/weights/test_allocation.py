@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.errors import OptionError
-from engine.weights.allocation import RING_BLOCKS, Allocation, Sizes, allocate, minimum_budget
+from engine.weights.allocation import RING_BLOCKS, ROOMY_BLOCKS, Allocation, Sizes, allocate, minimum_budget, worth
 
 PAGE = 4096
 
@@ -28,10 +28,6 @@ def all_sizes(draw: st.DrawFn) -> Sizes:
     )  # fmt: skip
 
 
-def saved(sizes: Sizes, allocation: Allocation) -> float:
-    return sum(sizes.units[name] * sizes.uses[name] for name in allocation.resident)
-
-
 @given(all_sizes(), st.floats(0, 1))
 def test_the_budget_is_kept_and_every_unit_has_a_place(sizes: Sizes, share: float) -> None:
     least = minimum_budget(sizes)
@@ -48,10 +44,10 @@ def test_the_budget_is_kept_and_every_unit_has_a_place(sizes: Sizes, share: floa
 
 
 @given(all_sizes(), st.floats(0, 1), st.floats(0, 1))
-def test_more_memory_never_saves_less(sizes: Sizes, one: float, other: float) -> None:
+def test_more_memory_is_never_worth_less(sizes: Sizes, one: float, other: float) -> None:
     least = minimum_budget(sizes)
     small, large = (least + int(share * (sizes.everything - least)) for share in sorted((one, other)))
-    assert saved(sizes, allocate(sizes, small)) <= saved(sizes, allocate(sizes, large))
+    assert worth(sizes, allocate(sizes, small)) <= worth(sizes, allocate(sizes, large))
 
 
 @given(all_sizes())
@@ -76,7 +72,7 @@ def test_what_drafting_uses_stays_first() -> None:
 
 def test_layers_that_stay_are_spread_over_the_pass() -> None:
     units = {f"layers.{i}": PAGE for i in range(16)}
-    kept = allocate(Sizes(units, dict.fromkeys(units, 1.0)), 6 * PAGE).resident
+    kept = allocate(Sizes(units, dict.fromkeys(units, 1.0)), 7 * PAGE).resident
     places = [int(name[7:]) for name in kept]
     assert len(places) == 4
     assert max(b - a for a, b in zip(places, [*places[1:], places[0] + 16], strict=True)) == 4
@@ -85,7 +81,7 @@ def test_layers_that_stay_are_spread_over_the_pass() -> None:
 @pytest.mark.parametrize(("count", "kept"), [(16, 5), (23, 7), (24, 12), (36, 16), (41, 30)])
 def test_the_gaps_between_layers_that_stay_differ_by_one_at_most(count: int, kept: int) -> None:
     units = {f"layers.{i}": PAGE for i in range(count)}
-    resident = allocate(Sizes(units, dict.fromkeys(units, 1.0)), (kept + RING_BLOCKS) * PAGE).resident
+    resident = allocate(Sizes(units, dict.fromkeys(units, 1.0)), (kept + ROOMY_BLOCKS) * PAGE).resident
     places = [int(name[7:]) for name in resident]
     gaps = {b - a for a, b in zip(places, [*places[1:], places[0] + count], strict=True)}
     assert len(places) == kept
@@ -98,3 +94,14 @@ def test_one_huge_head_stays_rather_than_that_the_ring_must_hold_two_of_it() -> 
     allocation = allocate(sizes, 103 * PAGE)
     assert "head" in allocation.resident
     assert minimum_budget(sizes) == 102 * PAGE
+
+
+def test_a_third_block_is_worth_a_layer_but_not_what_drafting_uses() -> None:
+    units = {f"layers.{i}": 10 * PAGE for i in range(8)} | {"mtp": 10 * PAGE}
+    sizes = Sizes(units, dict.fromkeys(units, 1.0) | {"mtp": 3.5})
+    tight, roomy = allocate(sizes, 30 * PAGE), allocate(sizes, 50 * PAGE)
+    assert tight.resident == ("mtp",)
+    assert tight.ring_bytes == RING_BLOCKS * 10 * PAGE
+    assert len(roomy.resident) == 2, "and not three"
+    assert roomy.ring_bytes == ROOMY_BLOCKS * 10 * PAGE
+    assert allocate(sizes, 90 * PAGE).streamed == (), "nothing to hold a block for"
