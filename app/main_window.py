@@ -206,6 +206,7 @@ class MainWindow(QMainWindow):
         self.model_bar.demo_requested.connect(self.open_demo)
         self.model_bar.tower_unwanted.connect(self.towers.leave_out)
         self.model_bar.cancel_requested.connect(self.stop)
+        self.welcome.suggested.connect(lambda _prompt: self.composer.edit.setFocus())  # before the button goes
         self.welcome.suggested.connect(self.send)
         self.welcome.demo_requested.connect(self.open_demo)
         self.welcome.open_requested.connect(self.model_bar.choose_folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QByteArray, QMimeData, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.icons import put_icon
@@ -141,6 +141,11 @@ class Composer(QFrame):
         self.setTabOrder(self.button, attach)
         self.show_state("", running=False, stopping=False, queued=False)
         self._on_focus(False)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Write, wherever in the rounded field a person clicks."""
+        self.edit.setFocus(Qt.FocusReason.MouseFocusReason)
+        super().mousePressEvent(event)
 
     @property
     def text(self) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from shiboken6 import isValid
 
 from app.language import tr
 from app.theme import GRID
@@ -36,6 +37,7 @@ class Tour(QFrame):
         self.setAccessibleName(tr("Hint"))
         self.setFixedWidth(WIDTH)
         self._window = window
+        self._before = window.focusWidget()
         self._hints = hints
         self.at = 0
         self._title, self._text, self._count = label("", "heading"), label("", wrap=True), label("", "caption")
@@ -115,7 +117,10 @@ class Tour(QFrame):
 
     @Slot()
     def _end(self) -> None:
+        """Leave, and give the keys back to who had them: what is typed next must not press a button."""
         self._window.removeEventFilter(self)
         self.hide()
+        if self._before is not None and isValid(self._before):
+            self._before.setFocus(Qt.FocusReason.OtherFocusReason)
         self.ended.emit()
         self.deleteLater()

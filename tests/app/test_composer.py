@@ -107,3 +107,10 @@ def test_the_button_is_drawn_as_what_it_does(composer: Composer) -> None:
     assert stop != send
     ready(composer)
     assert drawn() == send
+
+
+def test_a_click_anywhere_in_the_field_begins_to_write(composer: Composer, qtbot: QtBot) -> None:
+    composer.edit.clearFocus()
+    assert not composer.edit.hasFocus()
+    qtbot.mouseClick(composer.hint, Qt.MouseButton.LeftButton)
+    assert composer.edit.hasFocus()

@@ -289,6 +289,7 @@ def test_suggestions_are_sent_by_a_click(qtbot: QtBot, window: MainWindow) -> No
     assert window.controller.messages[0].content == "What is the capital of France?"
     assert window.memory.settings.recent == (), "the demo is always there and needs no place among the recent ones"
     assert Path(window.controller.model.path if window.controller.model else "") == DEMO
+    assert window.focusWidget() is window.composer.edit
 
 
 def test_closing_during_a_reply_stops_it_first(qtbot: QtBot, loaded: MainWindow, script: Script) -> None:

@@ -35,3 +35,12 @@ def test_escape_skips_the_rest(qtbot: QtBot, make_window: MakeWindow) -> None:
     qtbot.keyClick(window.rooms.tour.next, Qt.Key.Key_Escape)
     assert window.rooms.tour is None
     assert window.memory.settings.toured
+
+
+def test_what_is_typed_after_the_hints_goes_into_the_message(qtbot: QtBot, make_window: MakeWindow) -> None:
+    window = make_window()
+    assert window.focusWidget() is window.composer.edit
+    window.rooms.show_first_tour()
+    assert window.rooms.tour is not None
+    qtbot.keyClick(window.rooms.tour.next, Qt.Key.Key_Escape)
+    assert window.focusWidget() is window.composer.edit
