@@ -226,6 +226,7 @@ def _table(runs: RunsModel) -> QTableView:
     table.verticalHeader().setDefaultSectionSize(table.fontMetrics().height() + 10)
     table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
     table.horizontalHeader().setStretchLastSection(True)
+    table.horizontalHeader().setHighlightSections(False)  # bold is wider than its column
     widths = ("2026-00-00 00:00:00", "MTP + n-gram, 3", "10000", "10000", "100 %", "a model's name")
     for column, sample in enumerate(widths):
         wide = max(table.fontMetrics().horizontalAdvance(text) for text in (sample, tr(COLUMNS[column])))
