@@ -148,6 +148,7 @@ class InspectorPanel(QWidget):
         self._stack = PlotStack(self.model, self._theme)
         self._stack.measure_requested.connect(self.measure_requested)
         self._stack.choice_changed.connect(self._redraw)
+        self._stack.painted_stale.connect(self._draw_stale, Qt.ConnectionType.QueuedConnection)
         self._scroll.setWidget(self._stack)
         return self._stack
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QFrame, QVBoxLayout
 
 from app.inspector.acceptance_plot import AcceptancePlot
@@ -29,6 +30,8 @@ class PlotStack(QFrame):
     measure_requested = Signal()
     choice_changed = Signal()
     """A person wants to see something else in a plot."""
+    painted_stale = Signal()
+    """Some of it is seen again while cards lack the newest rounds."""
 
     time: TimePlot
     speeds: SpeedPlot
@@ -72,6 +75,12 @@ class PlotStack(QFrame):
         for box in (self.positions.rate, self.positions.split):
             box.currentIndexChanged.connect(self.choice_changed)
         self.cost.measure_requested.connect(self.measure_requested)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A panel behind another tab is neither hidden nor shown: that it is in front again is told by painting only."""
+        super().paintEvent(event)
+        if self._stale:
+            self.painted_stale.emit()
 
     @property
     def over_rounds(self) -> tuple[RoundPlot, ...]:

@@ -261,6 +261,20 @@ def test_the_panels_open_close_and_come_to_the_front(qtbot: QtBot, window: MainW
     assert window.docks.docks["show_inspector"].isHidden()
 
 
+def test_plots_that_were_behind_another_panel_have_all_rounds_when_they_come_to_the_front(
+    qtbot: QtBot, loaded: MainWindow
+) -> None:
+    plots = loaded.inspector.plots
+    ask(qtbot, loaded)
+    qtbot.waitUntil(lambda: bool(plots.time.table()[1]), timeout=PATIENCE_MS)
+    loaded.docks.toggle("show_memory")
+    qtbot.waitUntil(lambda: loaded.inspector not in loaded.docks.in_sight(), timeout=PATIENCE_MS)
+    ask(qtbot, loaded)
+    qtbot.wait(300)
+    loaded.docks.toggle("show_inspector")
+    qtbot.waitUntil(lambda: len(plots.time.table()[1]) == loaded.inspector.model.rounds, timeout=PATIENCE_MS)
+
+
 def test_every_control_has_a_name(qtbot: QtBot, loaded: MainWindow) -> None:
     ask(qtbot, loaded)
     for name in ("show_settings", "show_inspector"):
