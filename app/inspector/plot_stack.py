@@ -77,7 +77,7 @@ class PlotStack(QFrame):
         self.cost.measure_requested.connect(self.measure_requested)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """A panel behind another tab is neither hidden nor shown: that it is in front again is told by painting only."""
+        """A panel behind another tab is neither hidden nor shown: only painting tells that it is in front again."""
         super().paintEvent(event)
         if self._stale:
             self.painted_stale.emit()
