@@ -192,7 +192,7 @@ class MainWindow(QMainWindow):
         chat.records.connect(self._on_records)
         self.runs.follow(chat)
         self.runs.said.connect(self.message_bar.show_message)
-        self.runs.page_changed.connect(lambda: self._writing.setVisible(self.runs.stack.currentIndex() == 0))
+        self.runs.page_changed.connect(self._on_page)
         chat.plots_due.connect(self.inspector.refresh_soon)
         self.weights.follow(chat)
         self.weights.problem.connect(self.message_bar.show_message)
@@ -340,6 +340,13 @@ class MainWindow(QMainWindow):
             part.apply_theme(theme)
         for mode in ("system", "light", "dark"):
             self.actions_by_name[f"theme_{mode}"].setChecked(self._stylist.mode == mode)
+
+    @Slot()
+    def _on_page(self) -> None:
+        """The chat, or a run in front of it."""
+        chat = self.runs.stack.currentIndex() == 0
+        self._writing.setVisible(chat)
+        self.desk.stand_behind(not chat)
 
     @Slot(bool)
     def _on_refused(self, show: bool) -> None:

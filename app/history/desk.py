@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 
     from app.history.store import MessageRow
 
+OF_MESSAGES = (
+    "message_edit",
+    "message_again",
+    "go_on",
+    "message_copy",
+    "message_delete",
+    "branch_before",
+    "branch_after",
+)
+"""The actions that mean a message of the chat."""
+
 
 class HistoryDesk(QObject):
     """Connects the conversations' view model with what shows it."""
@@ -48,6 +59,8 @@ class HistoryDesk(QObject):
         self.sidebar.delete_wanted.connect(self.delete)
         self.tools: MessageTools | None = None
         self._actions: Mapping[str, QAction] = {}
+        self._behind = False
+        """Whether a run stands in front of the chat: what nobody sees is not edited or deleted."""
         controller.changed.connect(self.refresh)
         controller.user_said.connect(self._on_user_said)
         controller.reply_began.connect(view.model.begin_reply)
@@ -102,6 +115,12 @@ class HistoryDesk(QObject):
     def apply_theme(self, theme: Theme) -> None:
         self.sidebar.apply_theme(theme)
 
+    @Slot(bool)
+    def stand_behind(self, behind: bool) -> None:
+        """A run came in front of the chat, or went."""
+        self._behind = behind
+        self.refresh()
+
     @Slot()
     def refresh(self) -> None:
         """Enable what can be done now."""
@@ -124,7 +143,7 @@ class HistoryDesk(QObject):
             "branch_before": quiet and self._can_step(-1),
             "branch_after": quiet and self._can_step(+1),
         }.items():
-            self._actions[name].setEnabled(possible)
+            self._actions[name].setEnabled(possible and not (self._behind and name in OF_MESSAGES))
 
     # Which message is meant
 

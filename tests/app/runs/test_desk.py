@@ -113,6 +113,16 @@ def test_a_message_brings_the_chat_back(loaded: MainWindow, qtbot: QtBot, run: P
     assert loaded.inspector.model.rounds == 2 * rounds
 
 
+def test_no_message_of_the_chat_is_deleted_behind_a_run(loaded: MainWindow, qtbot: QtBot, run: Path) -> None:
+    answered(loaded, qtbot)
+    delete = loaded.actions_by_name["message_delete"]
+    assert delete.isEnabled()
+    loaded.runs.open_path(run)
+    assert not delete.isEnabled()
+    loaded.runs.show_chat()
+    assert delete.isEnabled()
+
+
 def test_two_runs_of_the_list_are_compared(loaded: MainWindow, qtbot: QtBot, script: Script) -> None:
     answered(loaded, qtbot)
     script.words = (*WORDS[:5], "Rome,", *WORDS[6:])
