@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable
 
-SHARE = 0.025
+SHARE = 0.01
 """Of the window's thread, for plots."""
 LONGEST_S = 2.0
 
