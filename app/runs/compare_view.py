@@ -184,7 +184,8 @@ def delta_row(delta: Delta) -> tuple[str, str, str, str, str]:
 def _verdict(comparison: RunComparison) -> str:
     if not comparison.same_prompt:
         return tr(
-            "The runs answer different prompts (all that was said before counts): figures can be compared, replies cannot."
+            "The runs answer different prompts (all that was said before counts): "
+            "figures can be compared, replies cannot."
         )
     if comparison.parting is None:
         return tr("The same prompt, and the same reply to the last token.")
