@@ -124,7 +124,7 @@ def test_a_translation_is_begun_and_kept_up_to_date(tmp_path: Path) -> None:
     path.write_text(
         text.replace('msgid "Open a file"\nmsgstr ""', 'msgid "Open a file"\nmsgstr "Otwórz plik"'), "utf-8"
     )
-    for message in (*old, *[]):
+    for message in old:
         if message.id:
             new.add(message.id)
     new.add("Close it")

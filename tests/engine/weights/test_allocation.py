@@ -48,6 +48,11 @@ def test_more_memory_is_never_worth_less(sizes: Sizes, one: float, other: float)
     least = minimum_budget(sizes)
     small, large = (least + int(share * (sizes.everything - least)) for share in sorted((one, other)))
     assert worth(sizes, allocate(sizes, small)) <= worth(sizes, allocate(sizes, large))
+    less, more = (
+        sum(sizes.units[name] * sizes.uses[name] for name in allocate(sizes, budget).resident)
+        for budget in (small, large)
+    )
+    assert less <= more + 1.25 * max(sizes.units.values()), "no more is read than a third block in the ring costs"
 
 
 @given(all_sizes())
